@@ -210,8 +210,23 @@ pub fn run_engine(
         let open = |_: &crate::store::OpenPlan| Ok(NullStore::new(size));
         return Runner::new(flags, path, open, print, &progress).run_all();
     }
-    Err(Failure::new(format!(
-        "unknown engine `{engine}`; engines are esker, lib:/path/to/librocksdb.so and null"
+    #[cfg(feature = "peer-lmdb")]
+    if engine == "lmdb" {
+        let open = crate::peers::LmdbStore::open;
+        return Runner::new(flags, path, open, print, &progress).run_all();
+    }
+    #[cfg(feature = "peer-fjall")]
+    if engine == "fjall" {
+        let open = crate::peers::FjallStore::open;
+        return Runner::new(flags, path, open, print, &progress).run_all();
+    }
+    Err(Failure::new(crate::peers::missing(engine).unwrap_or_else(
+        || {
+            format!(
+                "unknown engine `{engine}`; engines are esker, lib:/path/to/librocksdb.so, lmdb, \
+                 fjall and null"
+            )
+        },
     )))
 }
 

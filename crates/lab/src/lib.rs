@@ -12,13 +12,15 @@
 //! * [`store`]: the two traits through which a workload sees an engine.
 //! * [`store_esker`]: the embedded engine (`esker`, the default).
 //! * [`store_null`]: no engine, for the client's own time (`null`).
+//! * `peers`: engines of other kinds (`lmdb`, `fjall`), behind features.
 //! * [`dlopen`]: an engine behind the C ABI of RocksDB, loaded at run time (`lib:PATH`).
 //! * [`measure`]: per-thread meters, histograms, the interval sampler.
 //! * [`slowest`]: where the slowest operations spent their time.
 //! * [`codec`]: benchmarks of single routines.
 //! * [`limits`]: what the machine allows a row at most.
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
-//! * [`shape`], [`process`]: what the tree and the process looked like around a step.
+//! * [`shape`], [`process`]: what the tree and the process looked like around a step;
+//!   [`read_work`]: what its reads took.
 //! * [`model`]: calculators of amplification and scalability.
 //! * [`relational`]: rows, indexes and transactions: workloads, engines, servers.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
@@ -49,6 +51,7 @@ pub mod model;
 pub mod options;
 pub mod page;
 pub mod process;
+pub mod read_work;
 pub mod relational;
 pub mod report;
 pub mod runner;
@@ -63,6 +66,7 @@ pub mod workload;
 mod child;
 mod directory;
 mod failure;
+mod peers;
 mod say;
 mod sine;
 pub use failure::{Failure, Result};

@@ -6,6 +6,7 @@ use crate::interrupt;
 use crate::limits::Limit;
 use crate::measure::{Interval, Intervals, Measured, Steadiness};
 use crate::process::{Device, Usage};
+use crate::read_work::{self, ReadWork};
 use crate::say::say;
 use crate::shape::{HELD_BACK, Stall, UNNAMED, Work, stall_table};
 use crate::{Failure, Result};
@@ -29,6 +30,8 @@ pub struct Surroundings {
     pub work: Work,
     /// By cause and kind, how writers were held back in the step.
     pub stalls: Vec<Stall>,
+    /// What reads took in the step, by kind.
+    pub reads: Vec<ReadWork>,
     /// Whether the engine keeps a ledger of them.
     pub keeps_ledger: bool,
     /// Bytes of the directory after the step.
@@ -150,6 +153,7 @@ impl Row {
         row.held_back(run, around);
         row.intended(run);
         row.each(run, around);
+        row.reads(&around.reads);
         let cpu = around.usage.user_seconds + around.usage.system_seconds;
         row.round("cpu_us_op", Some(cpu * 1e6 / run.done.max(1) as f64));
         row.requests(around.device);
@@ -202,6 +206,17 @@ impl Row {
             self.precise("rkb_op", each(reads.bytes as f64 / 1024.0));
             self.precise("wkb_op", each(writes.bytes as f64 / 1024.0));
         }
+    }
+
+    /// What reads took: of all kinds, and as columns those of the kind that the row is about.
+    fn reads(&mut self, reads: &[ReadWork]) {
+        let Some(chief) = read_work::chief(reads) else {
+            return;
+        };
+        for (name, parts) in read_work::COLUMNS {
+            self.round(name, Some(parts.iter().map(|part| chief.each(part)).sum()));
+        }
+        self.put("read_amplification", read_work::json(reads));
     }
 
     fn beside(&mut self, beside: &Beside) {

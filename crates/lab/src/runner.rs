@@ -20,6 +20,7 @@ use crate::limits::{self, Done, Limit, Machine};
 use crate::measure::{Measured, Meter, SamplerPlan, Slot, sample};
 use crate::options::open_plan;
 use crate::process::{Device, SpaceWatch, ThreadUsage, Usage, directory_bytes};
+use crate::read_work::{self, ReadWork, read_work};
 use crate::report::{Beside, Row, Second, Surroundings};
 use crate::shape::{
     Stall, Work, memory, runs, shape_line, stall_table, stalls, stalls_since, stored_bytes,
@@ -260,6 +261,9 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         if let Some(table) = stall_table(&around.stalls, measured.seconds()) {
             (self.print)(&table);
         }
+        if let Some(lines) = read_work::table(&around.reads) {
+            (self.print)(&lines);
+        }
         let mut row = Row::new(&job.name, &measured, &around, job.task.writes());
         if let Some(limit) = self.limit(job, &measured, &around) {
             (self.print)(&format!("  {}", limit.line(measured.ops_per_second())));
@@ -430,6 +434,7 @@ struct Before {
     usage: Usage,
     work: Work,
     stalls: Vec<Stall>,
+    reads: Vec<ReadWork>,
     device: Option<Device>,
 }
 
@@ -440,6 +445,7 @@ impl Before {
             usage: Usage::now(),
             work: Work::now(store),
             stalls: stalls(store),
+            reads: read_work(store),
             device: Device::below(path),
         }
     }
@@ -460,6 +466,7 @@ impl Before {
             device: (self.device).and_then(|before| Some(Device::below(path)?.since(before))),
             work: Work::now(store).since(self.work),
             stalls: stalls_since(stalls(store), &self.stalls),
+            reads: read_work::since(read_work(store), &self.reads),
             keeps_ledger: store.property("rocksdb.esker.stalls").is_some(),
             directory_bytes: bytes,
             peak_bytes: space.most(bytes),
@@ -498,7 +505,8 @@ fn background_line(measured: &Measured, s: &Settings) -> String {
 fn remove_database(path: &Path) -> Result<()> {
     let empty = std::fs::read_dir(path)?.next().is_none();
     // Several databases are in directories of their own.
-    let is_database = |path: &Path| path.join("CURRENT").exists();
+    let marks = ["CURRENT", "lmdb/data.mdb", "fjall"];
+    let is_database = |path: &Path| marks.iter().any(|mark| path.join(mark).exists());
     if !empty && !is_database(path) && !is_database(&path.join("0")) {
         let text = format!(
             "{} is neither empty nor a database; not removing it",

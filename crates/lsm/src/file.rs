@@ -10,7 +10,7 @@ use esker_format::{FileNo, InternalKey, KeyOrder, Seq, key};
 use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// The engine's place in a file's metadata: filled once, read without a lock.
@@ -121,6 +121,9 @@ pub struct FileMeta {
     pub open_metadata: Vec<u8>,
     /// Whether the user suggested to compact it; not stored.
     pub suggested: AtomicBool,
+    /// Reads that searched the file and met a deletion, a merge operand or nothing there, by
+    /// samples; not stored. Shared with what reads the file.
+    pub collapsible_reads: Arc<AtomicU64>,
     /// Counts from the properties block, once somebody read them.
     pub stats: OnceLock<FileStats>,
     /// The engine's open reader.
@@ -146,6 +149,15 @@ impl FileMeta {
     /// Whether it waits for its compaction, by its writer's wish or the user's.
     pub fn is_marked(&self) -> bool {
         self.marked_for_compaction || self.suggested.load(Relaxed)
+    }
+
+    /// [`FileMeta::collapsible_reads`] for each byte: what
+    /// `read_triggered_compaction_threshold` is compared with.
+    pub fn collapsible_reads_per_byte(&self) -> f64 {
+        match self.size {
+            0 => 0.0,
+            size => self.collapsible_reads.load(Relaxed) as f64 / size as f64,
+        }
     }
 
     /// Whether `other` describes the same file: a move keeps this one with its open reader.
@@ -231,6 +243,7 @@ impl From<NewFile> for FileMeta {
             timestamps_stripped: !f.timestamps_persisted,
             open_metadata: f.open_metadata,
             suggested: AtomicBool::new(false),
+            collapsible_reads: Arc::default(),
             stats: OnceLock::new(),
             slot: Slot::default(),
         }

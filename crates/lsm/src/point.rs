@@ -161,6 +161,11 @@ impl<V: Payload> PointResolver<V> {
         self.done
     }
 
+    /// Whether the answer is known to be a deletion, so far.
+    pub fn is_deleted(&self) -> bool {
+        self.done && matches!(self.found, Found::Deleted)
+    }
+
     /// How many operands wait for a base.
     pub fn operand_count(&self) -> usize {
         self.operands.len()

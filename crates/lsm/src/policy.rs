@@ -147,6 +147,9 @@ pub struct Policy {
     pub level_shape_by_cost: bool,
     /// Whether runs are merged for reads ([`crate::pick::for_reads`]).
     pub compaction_for_reads: bool,
+    /// Reads for each byte of a file without a value from it that make it worth compacting; 0 for
+    /// never.
+    pub read_triggered_compaction_threshold: f64,
     /// Files at level 0 that slow writers down.
     pub level0_slowdown_writes_trigger: u32,
     /// Bytes owed by compactions that slow writers down; 0 for never.
@@ -198,6 +201,7 @@ impl Default for Policy {
             level_compaction_dynamic_level_bytes: true,
             level_shape_by_cost: true,
             compaction_for_reads: true,
+            read_triggered_compaction_threshold: 0.0,
             level0_slowdown_writes_trigger: 20,
             soft_pending_compaction_bytes_limit: 64 << 30,
             hard_pending_compaction_bytes_limit: 256 << 30,

@@ -8,6 +8,7 @@ use esker_lsm::pick::{CompactionStyle, PickContext, Policy, WriterState};
 use esker_lsm::plan::Busy;
 use esker_lsm::shape::draw_plan;
 use esker_lsm::version::Version;
+use std::sync::atomic::Ordering::Relaxed;
 use trees::{NOW, fixed, pick, tree, with_times};
 
 fn paid(debt_ns: u64) -> PickContext {
@@ -117,4 +118,59 @@ fn writers_running_jobs_and_the_option_come_first() {
     assert_eq!(picked(&fresh, &fixed(), paid(RICH)), "nothing");
     let rested = with_times(&v, 0, NOW.now - 2, 0);
     assert_ne!(picked(&rested, &fixed(), paid(RICH)), "nothing");
+}
+
+/// The tree, with as many reads in vain of each file as `reads` says.
+fn read_in_vain(tree: Version, reads: &[(u64, u64)]) -> Version {
+    for (_, file) in tree.files() {
+        if let Some((_, n)) = reads.iter().find(|(number, _)| *number == file.number.0) {
+            file.collapsible_reads.store(*n, Relaxed);
+        }
+    }
+    tree
+}
+
+fn with_threshold(threshold: f64) -> Policy {
+    Policy {
+        read_triggered_compaction_threshold: threshold,
+        ..fixed()
+    }
+}
+
+#[test]
+fn files_that_reads_search_in_vain_go_down_the_most_searched_first() {
+    let shape = "L1: 7[a-f]#4M 6[n-z]#4M\nL2: 2[a-m]#40M 1[n-z]#40M";
+    let reads = [(7, 50_000), (6, 90_000), (2, 900_000_000)];
+    let v = read_in_vain(tree(shape), &reads);
+    // 4M bytes: 0.0119 and 0.0215 reads a byte. The last level has nowhere to go.
+    assert_eq!(
+        picked(&v, &with_threshold(0.01), paid(0)),
+        "L1 6 + L2 1 -> L2 merge ReadTriggered"
+    );
+    assert_eq!(picked(&v, &with_threshold(0.03), paid(0)), "nothing");
+    assert_eq!(picked(&v, &with_threshold(0.0), paid(0)), "nothing");
+    let fifo = Policy {
+        compaction_style: CompactionStyle::Fifo,
+        ..with_threshold(0.01)
+    };
+    let level0 = read_in_vain(tree("L0: 9[a-m]#1M@40..49"), &[(9, 900_000)]);
+    assert_eq!(picked(&level0, &fifo, paid(0)), "nothing");
+}
+
+#[test]
+fn a_file_of_level0_that_reads_search_in_vain_takes_those_that_overlap_along() {
+    let shape = "L0: 9[a-f]#1M@40..49 8[d-m]#1M@30..39 5[p-q]#1M@20..29\nL4: 1[a-z]#40M";
+    let v = read_in_vain(tree(shape), &[(9, 50_000)]);
+    assert_eq!(
+        picked(&v, &with_threshold(0.01), paid(0)),
+        "L0 9 8 -> L1 merge ReadTriggered"
+    );
+    let universal = Policy {
+        compaction_style: CompactionStyle::Universal,
+        ..with_threshold(0.01)
+    };
+    assert_eq!(
+        picked(&v, &universal, paid(0)),
+        "L0 9 8 + L4 1 -> L4 merge ReadTriggered"
+    );
 }

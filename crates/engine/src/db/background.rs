@@ -111,10 +111,11 @@ impl Db {
         &self.core().services.identity.session_id
     }
 
-    /// Sets the figures of flushes and compactions that properties show back to 0.
+    /// Sets the figures of flushes, compactions and reads that properties show back to 0.
     pub fn reset_stats(&self) {
         for family in self.core().trees.families.all() {
             family.compaction_stats.reset();
+            family.read_totals.reset();
         }
     }
 }

@@ -10,11 +10,13 @@ mod compaction_stats;
 mod drain;
 mod parked;
 mod read_debt;
+mod read_work;
 mod set;
 
 pub(crate) use compaction_stats::{CompactionStats, Dumped, Ingested, Pool, Totals, Traffic};
 pub(crate) use drain::{DrainStats, Progress, level0_tables};
 pub(crate) use parked::ParkedCursors;
+pub(crate) use read_work::{ReadOperation, ReadRow, ReadTotals, SAMPLE, is_sampled};
 pub(crate) use set::FamilySet;
 
 use crate::backpressure::pace::{Limit, Marks, Pace, Reading};
@@ -153,6 +155,8 @@ pub(crate) struct Family {
     pub(crate) drain: DrainStats,
     /// What reads pay for the runs of its tree.
     read_debt: read_debt::ReadDebt,
+    /// What reads took, for the read amplification.
+    pub(crate) read_totals: ReadTotals,
     /// The rate of its writers.
     pace: Mutex<Pace>,
     /// What its writers pass.
@@ -217,6 +221,7 @@ impl Family {
             level0_compactions: AtomicUsize::new(0),
             drain: DrainStats::default(),
             read_debt: read_debt::ReadDebt::default(),
+            read_totals: ReadTotals::default(),
             pace: Mutex::new(Rank::LEAF, Pace::default()),
             gate: WriteController::new(),
             merge_operator: options.merge_operator.clone(),

@@ -1,20 +1,19 @@
 //! The time that reads of a family spend because its data stands in several runs; see
 //! [`esker_lsm::pick::for_reads`].
 //!
-//! One read in [`SAMPLE`] of each thread is looked at and stands for all of them, so that only
-//! that one writes to a line that threads share.
+//! One read in [`SAMPLE`] of each thread and kind is looked at and stands for all of them, so that
+//! only that one writes to a line that threads share.
 //!
 //! Thread-safety: sums that every reader adds to. The scheduler alone takes from them, under the
 //! lock of the jobs.
 
+use super::read_work::{ReadOperation, SAMPLE, is_sampled};
 use super::{Family, View};
 use crate::runtime::work_signal as signal;
+use esker_lsm::file::FileMeta;
 use esker_lsm::pick::for_reads::{LEAST_DEBT_NS, ReadKind, is_flush_paid, read_ns};
 use esker_sync::atomic::{AtomicU64, Ordering};
-use std::cell::Cell;
 
-/// Reads that one stands for.
-const SAMPLE: u32 = 64;
 /// Reads of weeks: sums stay far from an overflow.
 const MOST_DEBT_NS: u64 = 1 << 50;
 
@@ -38,17 +37,6 @@ impl Default for ReadDebt {
     }
 }
 
-/// Whether this read of the thread is looked at.
-#[inline]
-fn is_sampled() -> bool {
-    thread_local! { static READS: Cell<u32> = const { Cell::new(0) }; }
-    READS.with(|reads| {
-        let count = reads.get().wrapping_add(1);
-        reads.set(count);
-        count % SAMPLE == 0
-    })
-}
-
 impl View {
     /// Memtables that a read searches.
     fn memtables(&self) -> usize {
@@ -60,7 +48,11 @@ impl Family {
     /// Counts a read of `view`. True when background work is to look at the family.
     #[inline]
     pub(crate) fn count_read(&self, view: &View, kind: ReadKind) -> bool {
-        is_sampled() && self.pay(view, kind)
+        let operation = match kind {
+            ReadKind::Get => ReadOperation::Get,
+            ReadKind::Seek => ReadOperation::Seek,
+        };
+        is_sampled(operation) && self.pay(view, kind)
     }
 
     /// The same for seeks that are to come.
@@ -68,8 +60,9 @@ impl Family {
         self.pay_for(&self.view(), ReadKind::Seek, seeks)
     }
 
+    /// Counts the reads of `view` for which one stands.
     #[cold]
-    fn pay(&self, view: &View, kind: ReadKind) -> bool {
+    pub(crate) fn pay(&self, view: &View, kind: ReadKind) -> bool {
         self.pay_for(view, kind, u64::from(SAMPLE))
     }
 
@@ -98,6 +91,20 @@ impl Family {
             self.signal.mark(signal::TREE);
         }
         is_first
+    }
+
+    /// Counts reads that searched `file` without a value from it. True when background work is to
+    /// look at the family, since the file has come to `read_triggered_compaction_threshold`.
+    pub(crate) fn count_collapsible(&self, file: &FileMeta, reads: u64) -> bool {
+        let before = file.collapsible_reads.fetch_add(reads, Ordering::Relaxed);
+        let threshold = self.options.load().read_triggered_compaction_threshold;
+        let most = threshold * file.size as f64;
+        let comes_to_it = before as f64 <= most && before.saturating_add(reads) as f64 > most;
+        let is_due = threshold > 0.0 && comes_to_it;
+        if is_due {
+            self.signal.mark(signal::TREE);
+        }
+        is_due
     }
 
     /// What reads have paid so far.

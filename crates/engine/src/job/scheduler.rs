@@ -26,6 +26,7 @@ use esker_lsm::pick::{PickContext, Recheck, WriterState, pick_assessed, recheck}
 use esker_lsm::plan::{CompactionReason, Plan, Ticket};
 use esker_status::{ErrorKind, Result};
 use esker_sync::Arc;
+use esker_sync::atomic::Ordering::Relaxed;
 
 /// How long compactions wait when there is no room for one.
 const COMPACTION_RETRY_US: u64 = 1_000_000;
@@ -220,10 +221,28 @@ fn look(
     };
     let busy = jobs.busy.entry(id).or_default();
     let plan = pick_assessed(&version, &assessed.policy, &assessed.tree, busy, moment);
-    let again = recheck(&version, &assessed.policy, moment);
+    let mut again = recheck(&version, &assessed.policy, moment);
+    if assessed.policy.read_triggered_compaction_threshold > 0.0 {
+        // Iterators count reads of files and wake nobody.
+        let at = moment.now + wakeup_seconds(core);
+        again.at = Some(again.at.map_or(at, |other| other.min(at)));
+    }
     let urgency = plan.as_ref().map(|p| p.urgency);
     jobs.queue.enter_compaction(id, urgency, again, now_us);
     Some((family, plan?))
+}
+
+/// Seconds between looks at trees that reads may have made due: as RocksDB, at least as often as it
+/// has other things to do.
+fn wakeup_seconds(core: &Core) -> u64 {
+    let options = core.services.options.load();
+    let others = [
+        options.stats_dump_period_sec,
+        options.stats_persist_period_sec,
+    ];
+    let others = others.into_iter().filter(|s| *s > 0).map(u64::from);
+    let own = options.max_compaction_trigger_wakeup_seconds;
+    others.chain([own]).min().unwrap_or(own).max(1)
 }
 
 fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
@@ -231,6 +250,10 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
     jobs.queue.started(family.id);
     if plan.reason == CompactionReason::ReadTriggered {
         family.spend_read_debt(merge_ns(&plan));
+        // A file that only moves keeps its figures otherwise, and would move on at once.
+        for (_, file) in plan.files() {
+            file.collapsible_reads.store(0, Relaxed);
+        }
     }
     let ticket = register(jobs, &family, &plan);
     jobs.compactions += 1;

@@ -2,12 +2,12 @@
 
 use super::pinned::{PinnedBytes, PinnedValue};
 use crate::core::ReadCore;
-use crate::family::{Family, View};
-use crate::observe::{PerfMetric, Ticker, perf_count_all};
+use crate::family::{Family, ReadOperation, SAMPLE, View, is_sampled};
+use crate::observe::Ticker;
 use crate::options::{ReadOptions, ReadTier};
 use crate::timestamp;
 use crate::tree::tables::TableRef;
-use esker_files::table::{FoundEntry, LookupKey, ReadContext};
+use esker_files::table::{FoundEntry, LookupKey, ReadContext, ReadFigure, add_read_work};
 use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer, user_key};
 use esker_format::{Level, Seq, ValueType, wide_column};
 use esker_lsm::file::FileMeta;
@@ -133,7 +133,8 @@ impl PointRead<'_> {
             let mut resolver = PointResolver::new();
             let skips = self.skips_memtables();
             if skips || !self.memtables(view, internal, seq, operator, &mut resolver)? {
-                self.tables(&view.version, internal, seq, operator, &mut resolver)?;
+                let version = &view.version;
+                self.tables(version, internal, seq, operator, &mut resolver, false)?;
             }
             let mut out: Vec<Vec<u8>> = resolver.operands().map(<[u8]>::to_vec).collect();
             match self.complete(resolver.into_base(), None, user)? {
@@ -154,16 +155,39 @@ impl PointRead<'_> {
     }
 
     fn resolve(&self, view: &View, internal: &[u8], user: &[u8], seq: Seq) -> Result<Answer> {
+        if is_sampled(ReadOperation::Get) {
+            return self.family.look_at(ReadOperation::Get, 1, || {
+                self.search(view, internal, user, seq, true)
+            });
+        }
+        self.search(view, internal, user, seq, false)
+    }
+
+    fn search(
+        &self,
+        view: &View,
+        internal: &[u8],
+        user: &[u8],
+        seq: Seq,
+        is_sampled: bool,
+    ) -> Result<Answer> {
         let operator = self.family.merge_operator.as_deref();
         let mut resolver = PointResolver::new();
         let done = !self.skips_memtables()
             && self.memtables(view, internal, seq, operator, &mut resolver)?;
         if !done {
             if self.options.read_tier != ReadTier::Memtable {
-                if self.family.count_read(view, ReadKind::Get) {
+                if is_sampled && self.family.pay(view, ReadKind::Get) {
                     self.core.background_cv.notify();
                 }
-                self.tables(&view.version, internal, seq, operator, &mut resolver)?;
+                self.tables(
+                    &view.version,
+                    internal,
+                    seq,
+                    operator,
+                    &mut resolver,
+                    is_sampled,
+                )?;
             }
         } else if let Some(s) = &self.core.statistics {
             s.add(Ticker::MemtableHit, 1);
@@ -192,6 +216,7 @@ impl PointRead<'_> {
             if mem.is_empty() {
                 continue;
             }
+            add_read_work([(ReadFigure::MemtablesSearched, 1)]);
             if !self.options.ignore_range_deletions {
                 resolver.cover(mem.covering_seq(user, seq)?);
             }
@@ -231,6 +256,7 @@ impl PointRead<'_> {
         seq: Seq,
         operator: Option<&dyn MergeOperator>,
         resolver: &mut PointResolver<PinnedValue>,
+        is_sampled: bool,
     ) -> Result<()> {
         let key = LookupKey::new(internal, self.family.order.timestamp_size());
         let ctx = read_context(self.options);
@@ -241,6 +267,9 @@ impl PointRead<'_> {
                 break;
             }
             self.table(level, file, &key, &ctx, seq, operator, resolver)?;
+            if is_sampled {
+                self.note_collapsible(file, resolver);
+            }
             if resolver.is_done() {
                 hit_level = Some(level);
                 break;
@@ -248,6 +277,16 @@ impl PointRead<'_> {
         }
         self.count(&key, hit_level);
         Ok(())
+    }
+
+    /// A read that is looked at has searched `file`. Where that gave no value, the reads that it
+    /// stands for count towards a compaction of the file.
+    #[cold]
+    pub(super) fn note_collapsible(&self, file: &FileMeta, resolver: &PointResolver<PinnedValue>) {
+        let found = resolver.is_done() && !resolver.is_deleted();
+        if !found && self.family.count_collapsible(file, u64::from(SAMPLE)) {
+            self.core.background_cv.notify();
+        }
     }
 
     /// Feeds one table.
@@ -338,18 +377,7 @@ impl PointRead<'_> {
     }
 
     pub(super) fn count(&self, key: &LookupKey<'_>, hit: Option<Level>) {
-        let c = &key.counters;
-        let useful = c.filter_useful.get();
-        perf_count_all([
-            (PerfMetric::BlockCacheHitCount, c.block_cache_hit.get()),
-            (PerfMetric::BlockReadCount, c.block_read.get()),
-            (PerfMetric::BlockReadByte, c.block_read_bytes.get()),
-            (PerfMetric::BloomSstMissCount, useful),
-            (
-                PerfMetric::BloomSstHitCount,
-                c.filter_checked.get() - useful,
-            ),
-        ]);
+        key.counters.hand_over();
         let Some(s) = &self.core.statistics else {
             return;
         };

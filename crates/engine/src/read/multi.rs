@@ -9,13 +9,14 @@
 
 use super::get::{Answer, PointRead, read_context};
 use super::pinned::PinnedValue;
-use crate::family::View;
+use crate::family::{ReadOperation, View, is_sampled};
 use crate::observe::Ticker;
 use crate::options::ReadTier;
 use crate::tree::tables::TableRef;
 use esker_files::table::{Located, LookupKey, ReadContext};
 use esker_format::key::append_internal;
 use esker_format::{Level, Seq, ValueType};
+use esker_lsm::file::FileMeta;
 use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::point::PointResolver;
 use esker_lsm::version::Candidates;
@@ -54,6 +55,22 @@ pub(crate) fn run(
     keys: &[&[u8]],
     seq: Seq,
 ) -> Vec<Result<Answer>> {
+    if !is_sampled(ReadOperation::MultiGet) {
+        return answers(read, view, keys, seq, false);
+    }
+    let count = keys.len() as u64;
+    read.family.look_at(ReadOperation::MultiGet, count, || {
+        answers(read, view, keys, seq, true)
+    })
+}
+
+fn answers(
+    read: &PointRead<'_>,
+    view: &View,
+    keys: &[&[u8]],
+    seq: Seq,
+    is_sampled: bool,
+) -> Vec<Result<Answer>> {
     if let Err(e) = read.check_timestamp(view) {
         return keys.iter().map(|_| Err(e.clone())).collect();
     }
@@ -83,7 +100,7 @@ pub(crate) fn run(
     }
     let open = pending.iter().filter(|p| p.is_open()).count();
     if open > 0 && read.options.read_tier != ReadTier::Memtable {
-        tables(read, seq, operator, &mut pending);
+        tables(read, seq, operator, &mut pending, is_sampled);
     }
     if let Some(s) = &read.core.statistics {
         s.add(Ticker::MemtableHit, (pending.len() - open) as u64);
@@ -131,12 +148,14 @@ fn tables(
     seq: Seq,
     operator: Option<&dyn MergeOperator>,
     pending: &mut [Pending<'_>],
+    is_sampled: bool,
 ) {
     let search = Search {
         read,
         ctx: read_context(read.options),
         seq,
         operator,
+        is_sampled,
     };
     let mut open: Vec<&mut Pending<'_>> = pending.iter_mut().filter(|p| p.is_open()).collect();
     for group in open.chunks_mut(GROUP) {
@@ -150,6 +169,7 @@ fn tables(
 /// The table that a key looks into next.
 struct Step<'v> {
     level: Level,
+    file: &'v FileMeta,
     table: TableRef<'v>,
     located: Option<Located>,
 }
@@ -159,6 +179,7 @@ struct Search<'a> {
     ctx: ReadContext,
     seq: Seq,
     operator: Option<&'a dyn MergeOperator>,
+    is_sampled: bool,
 }
 
 impl Search<'_> {
@@ -187,6 +208,7 @@ impl Search<'_> {
             });
             self.each(group, &mut steps, |p, step| {
                 let Some(located) = step.located.take() else {
+                    self.note(p, step);
                     return Ok(());
                 };
                 let mut error = None;
@@ -195,11 +217,19 @@ impl Search<'_> {
                     .read
                     .visitor(self.seq, self.operator, resolver, &mut error);
                 (step.table.reader).get_located(&self.ctx, key, located, visit)?;
+                self.note(p, step);
                 if p.resolver.is_done() {
                     p.hit = Some(step.level);
                 }
                 error.map_or(Ok(()), Err)
             });
+        }
+    }
+
+    /// A table was searched.
+    fn note(&self, p: &Pending<'_>, step: &Step<'_>) {
+        if self.is_sampled {
+            self.read.note_collapsible(step.file, &p.resolver);
         }
     }
 
@@ -232,6 +262,7 @@ impl Search<'_> {
         match (self.read).table_for(level, file, &p.key, self.seq, &mut p.resolver) {
             Ok(table) => Some(Step {
                 level,
+                file,
                 table,
                 located: None,
             }),

@@ -369,6 +369,7 @@ impl TableSetting {
             level,
             largest_seq: Some(file.largest_seq),
             tail_size: (file.tail_size > 0).then_some(file.tail_size),
+            collapsible_reads: Some(Arc::clone(&file.collapsible_reads)),
             ..self.options.clone()
         }
     }

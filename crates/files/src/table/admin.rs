@@ -246,8 +246,7 @@ impl TableReader {
         };
         // A patched global sequence number breaks the checksum as stored; opening has checked it.
         let verify = verify && kind != BlockKind::Meta(PROPERTIES_BLOCK.to_string());
-        let counters = ReadCounters::default();
-        let raw = self.fetcher.fetch(handle, verify, dict, None, &counters)?;
+        let raw = self.fetcher.fetch(handle, verify, dict)?;
         let info = BlockInfo {
             kind,
             handle,

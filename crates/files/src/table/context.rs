@@ -2,6 +2,7 @@
 
 use super::cached::SharedBlock;
 use super::stages::StageClock;
+use super::work::{ReadFigure, add_read_work};
 use esker_codec::hash::{hash32, hash64};
 use esker_format::key::user_key;
 use std::cell::{Cell, OnceCell};
@@ -62,27 +63,48 @@ impl ReadContext {
     }
 }
 
-/// Counters of reads, to be added to statistics by the caller.
+/// What one read counts on its way; see [`super::work`].
 #[derive(Debug, Default)]
 pub struct ReadCounters {
-    /// Blocks found in the cache.
-    pub block_cache_hit: Cell<u64>,
-    /// Blocks looked for and not found there.
-    pub block_cache_miss: Cell<u64>,
-    /// Blocks read from the file.
-    pub block_read: Cell<u64>,
-    /// Stored bytes of those.
-    pub block_read_bytes: Cell<u64>,
-    /// Filters asked.
-    pub filter_checked: Cell<u64>,
-    /// Filters that said no.
-    pub filter_useful: Cell<u64>,
+    /// Blocks found in the cache, by what they are for.
+    pub(super) data_hits: Cell<u32>,
+    pub(super) index_hits: Cell<u32>,
+    pub(super) filter_hits: Cell<u32>,
+    /// Filters asked, and those that said no.
+    pub(super) filters_asked: Cell<u32>,
+    pub(super) filters_useful: Cell<u32>,
+    /// Comparisons of keys in indexes and blocks.
+    pub(super) compared: Cell<u32>,
+    /// Tables searched.
+    pub(super) tables: Cell<u32>,
+}
+
+impl ReadCounters {
+    /// Adds what was counted to the figures of the thread, and begins anew.
+    #[inline]
+    pub fn hand_over(&self) {
+        use ReadFigure as F;
+        let take = |counter: &Cell<u32>| u64::from(counter.take());
+        let useful = take(&self.filters_useful);
+        add_read_work([
+            (F::DataHits, take(&self.data_hits)),
+            (F::IndexHits, take(&self.index_hits)),
+            (F::FilterHits, take(&self.filter_hits)),
+            (F::FiltersUseful, useful),
+            (
+                F::FiltersPassed,
+                take(&self.filters_asked).wrapping_sub(useful),
+            ),
+            (F::KeysCompared, take(&self.compared)),
+            (F::TablesSearched, take(&self.tables)),
+        ]);
+    }
 }
 
 /// Adds to a counter.
 #[inline]
-pub(super) fn bump(c: &Cell<u64>, by: u64) {
-    c.set(c.get() + by);
+pub(super) fn bump(c: &Cell<u32>, by: u32) {
+    c.set(c.get().wrapping_add(by));
 }
 
 /// The key of a point lookup with its hashes, computed at most once for all the tables asked.

@@ -5,15 +5,18 @@
 //! ([`super::prefetch`]).
 
 use super::cached::{HeldBlock, SharedBlock};
-use super::context::{PinnedBlockValue, ReadContext, ReadCounters};
+use super::context::{PinnedBlockValue, ReadContext, ReadCounters, bump};
 use super::prefetch::Prefetch;
 use super::reader::TableReader;
 use super::windows::LARGE_BLOCK;
 use esker_env::RandomAccessFile;
-use esker_format::Cursor;
 use esker_format::block::{BlockCursor, BlockHandle, IndexBlock};
+use esker_format::key::trailer;
+use esker_format::{Cursor, ValueType};
 use esker_status::{Error, Result};
+use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A cursor over the entries of a table.
 #[derive(Debug)]
@@ -34,6 +37,29 @@ pub struct TableCursor {
     prefetch: Prefetch,
     counters: ReadCounters,
     error: Option<Error>,
+}
+
+/// Seeks, and steps into another block, that one stands for.
+const SAMPLE: u32 = 64;
+/// Steps that count as much as a seek.
+const STEPS_OF_A_SEEK: u64 = 64;
+
+/// What is counted apart.
+#[derive(Clone, Copy)]
+enum Move {
+    Seek,
+    Cross,
+}
+
+/// Whether this move of the thread is looked at.
+#[inline]
+fn is_sampled(what: Move) -> bool {
+    thread_local! { static MOVES: [Cell<u32>; 2] = const { [const { Cell::new(0) }; 2] }; }
+    MOVES.with(|moves| {
+        let count = moves[what as usize].get().wrapping_add(1);
+        moves[what as usize].set(count);
+        count.is_multiple_of(SAMPLE)
+    })
 }
 
 impl TableReader {
@@ -87,11 +113,6 @@ impl TableCursor {
         self.valid = false;
         self.error = None;
         self.prefetch.rest();
-    }
-
-    /// What reading cost since the cursor was made.
-    pub fn counters(&self) -> &ReadCounters {
-        &self.counters
     }
 
     /// The table.
@@ -197,7 +218,52 @@ impl TableCursor {
         }
     }
 
+    /// The end of a seek.
+    fn positioned(&mut self, r: Result<()>) {
+        bump(&self.counters.tables, 1);
+        self.settle(r);
+        if is_sampled(Move::Seek) {
+            self.count_collapsible(u64::from(SAMPLE));
+        }
+    }
+
+    /// The end of a step into another block. A step counts for a part of a seek, and this one for
+    /// all steps in a block.
+    fn crossed(&mut self, r: Result<()>) {
+        self.settle(r);
+        if is_sampled(Move::Cross) {
+            let block = self.block.source().0.as_ref().map_or(0, |b| b.memory());
+            let entry = if self.valid {
+                self.block.key().len() + self.block.value().len()
+            } else {
+                0
+            };
+            let entries = block.checked_div(entry).unwrap_or(0) as u64;
+            self.count_collapsible(entries * u64::from(SAMPLE) / STEPS_OF_A_SEEK);
+        }
+    }
+
+    /// Counts reads that met the current entry, where it is a deletion or a merge operand. Jobs
+    /// that read all of the table are no reads of it.
+    #[cold]
+    fn count_collapsible(&self, reads: u64) {
+        use ValueType as T;
+        if self.ctx.background || !self.valid {
+            return;
+        }
+        let kind = ValueType::from_u8(trailer(self.block.key()) as u8);
+        if let (
+            Some(T::Deletion | T::SingleDeletion | T::DeletionWithTimestamp | T::Merge),
+            Some(sum),
+        ) = (kind, &self.reader.options.collapsible_reads)
+        {
+            sum.fetch_add(reads, Ordering::Relaxed);
+        }
+    }
+
     fn settle(&mut self, r: Result<()>) {
+        bump(&self.counters.compared, self.block.take_compared());
+        self.counters.hand_over();
         let failed = match r {
             Err(e) => Some(e),
             Ok(()) => self
@@ -310,6 +376,7 @@ impl TableCursor {
         let Some(leaf) = index.index() else {
             return Ok(None);
         };
+        bump(&self.counters.compared, leaf.search_depth());
         let at = leaf.seek(target);
         if at >= leaf.len() {
             return Ok(None);
@@ -324,11 +391,10 @@ impl TableCursor {
     /// Stands on the index entry for `target`; false when every key is below it.
     fn find(&mut self, target: &[u8]) -> Result<bool> {
         if self.reader.is_partitioned() {
-            let i = self
-                .top
-                .as_ref()
-                .and_then(|t| t.index())
-                .map_or(0, |t| t.seek(target));
+            let i = self.top.as_ref().and_then(|t| t.index()).map_or(0, |t| {
+                bump(&self.counters.compared, t.search_depth());
+                t.seek(target)
+            });
             if i >= self.top_len() {
                 return Ok(false);
             }
@@ -337,6 +403,7 @@ impl TableCursor {
         let Some(leaf) = self.leaf() else {
             return Ok(false);
         };
+        bump(&self.counters.compared, leaf.search_depth());
         let at = leaf.seek(target);
         // A partition's last key is at or after the target: a miss inside means the next partition.
         if at >= leaf.len() && !(self.reader.is_partitioned() && self.top_at + 1 < self.top_len()) {
@@ -395,26 +462,26 @@ impl Cursor for TableCursor {
     }
     fn seek_to_first(&mut self) {
         let r = self.try_first();
-        self.settle(r);
+        self.positioned(r);
     }
     fn seek_to_last(&mut self) {
         let r = self.try_last();
-        self.settle(r);
+        self.positioned(r);
     }
     fn seek(&mut self, target: &[u8]) {
         let r = self.try_seek(target);
-        self.settle(r);
+        self.positioned(r);
     }
     fn seek_for_prev(&mut self, target: &[u8]) {
         let r = self.try_seek_for_prev(target);
-        self.settle(r);
+        self.positioned(r);
     }
     #[inline]
     fn next(&mut self) {
         self.block.next();
         if !self.block.valid() {
             let r = self.forward();
-            self.settle(r);
+            self.crossed(r);
         }
     }
     #[inline]
@@ -422,7 +489,7 @@ impl Cursor for TableCursor {
         self.block.prev();
         if !self.block.valid() {
             let r = self.backward();
-            self.settle(r);
+            self.crossed(r);
         }
     }
     #[inline]

@@ -4,10 +4,11 @@
 //! checksum is verified before the bytes are believed, and the raw size is compared with a limit
 //! before decompressing.
 
-use super::context::{ReadCounters, bump};
+use super::observer::BlockRole;
 use super::prefetch::Prefetch;
 use super::stages::{Stage, StageClock, lap};
 use super::windows::{LARGE_BLOCK, Stored};
+use super::work::count_block_read;
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, Dictionary, decompress};
 use esker_env::RandomAccessFile;
@@ -80,31 +81,30 @@ impl Fetcher {
     }
 
     /// Reads a meta block of entries, which is verified and never cached.
-    pub(super) fn meta_block(&self, handle: BlockHandle, counters: &ReadCounters) -> Result<Block> {
-        let raw = self.fetch(handle, true, None, None, counters)?;
+    pub(super) fn meta_block(&self, handle: BlockHandle) -> Result<Block> {
+        let raw = self.fetch(handle, true, None)?;
         Block::parse(raw.bytes).map_err(|e| self.place(e, handle))
     }
 
-    /// Reads a block and gives its raw bytes.
+    /// Reads a block outside of a lookup and gives its raw bytes.
     pub(super) fn fetch(
         &self,
         handle: BlockHandle,
         verify: bool,
         dict: Option<&Dictionary>,
-        prefetch: Option<&mut Prefetch>,
-        counters: &ReadCounters,
     ) -> Result<RawBlock> {
-        self.fetch_timed(handle, verify, dict, prefetch, counters, None)
+        self.fetch_for(handle, verify, dict, None, None, None)
     }
 
-    /// The same, for a job that wants to know what its time goes on.
-    pub(super) fn fetch_timed(
+    /// The same, for a block of this role, through what is read ahead, for a job that wants to know
+    /// what its time goes on.
+    pub(super) fn fetch_for(
         &self,
         handle: BlockHandle,
         verify: bool,
         dict: Option<&Dictionary>,
         prefetch: Option<&mut Prefetch>,
-        counters: &ReadCounters,
+        role: Option<BlockRole>,
         stages: Option<&StageClock>,
     ) -> Result<RawBlock> {
         let end = handle
@@ -115,8 +115,7 @@ impl Fetcher {
             return Err(self.corrupt(handle, "block handle points outside the file"));
         }
         let stored_len = handle.size as usize + TRAILER;
-        bump(&counters.block_read, 1);
-        bump(&counters.block_read_bytes, stored_len as u64);
+        count_block_read(role, stored_len);
         lap(stages, Stage::Merge);
         if let Some(prefetch) = prefetch
             && let Some(stored) = prefetch.read(

@@ -131,12 +131,12 @@ impl TableFilter {
         let CachedBlock::Filter(filter) = &*held else {
             return Ok(true);
         };
-        bump(&counters.filter_checked, 1);
+        bump(&counters.filters_asked, 1);
         let hash = hash();
         let may = filter.reader.may_match(&filter.bytes, what, hash)
             && !(seeded(Bug::FilterSaysNo) && hash.0.is_multiple_of(32));
         if !may {
-            bump(&counters.filter_useful, 1);
+            bump(&counters.filters_useful, 1);
         }
         if let Some(o) = &table.options.observer {
             o.filter(match (whole, may) {

@@ -5,7 +5,7 @@
 //! waits for in memory, another one's step hides.
 
 use super::cached::{HeldBlock, SharedBlock};
-use super::context::{FoundEntry, LookupKey, ReadContext};
+use super::context::{FoundEntry, LookupKey, ReadContext, bump};
 use super::observer::FilterOutcome;
 use super::reader::TableReader;
 use esker_format::KeyOrder;
@@ -50,6 +50,7 @@ impl TableReader {
 
     /// Where `key` is, if it can be there: asks filter and index.
     pub fn locate(&self, ctx: &ReadContext, key: &LookupKey<'_>) -> Result<Option<Located>> {
+        bump(&key.counters.tables, 1);
         if !self.may_contain(ctx, key)? {
             return Ok(None);
         }
@@ -65,6 +66,7 @@ impl TableReader {
         let Some(leaf) = top.index() else {
             return Ok(None);
         };
+        bump(&key.counters.compared, leaf.search_depth());
         located.at = leaf.seek(key.internal());
         if located.at >= leaf.len() || self.begins_after(leaf, located.at, key) {
             return Ok(None);
@@ -123,6 +125,7 @@ impl TableReader {
         key: &LookupKey<'_>,
         visit: impl FnMut(FoundEntry<'_>) -> bool,
     ) -> Result<()> {
+        bump(&key.counters.tables, 1);
         if !self.may_contain(ctx, key)? {
             return Ok(());
         }
@@ -195,6 +198,7 @@ impl TableReader {
         let Some(top) = top.index() else {
             return Ok(());
         };
+        bump(&key.counters.compared, top.search_depth());
         if !self.is_partitioned() {
             self.get_in_leaf(cursor, ctx, key, top, top.seek(target), None, &mut visit)?;
             return Ok(());
@@ -204,6 +208,7 @@ impl TableReader {
             let Some(leaf) = part.index() else {
                 return Ok(());
             };
+            bump(&key.counters.compared, leaf.search_depth());
             let at = leaf.seek(target);
             let done = self.get_in_leaf(cursor, ctx, key, leaf, at, None, &mut visit)?;
             if done || !self.same_key(top.user(i), key.user()) {
@@ -238,9 +243,10 @@ impl TableReader {
             };
             cursor.replace(HeldBlock(Some(block)));
             if i == at {
-                cursor.seek_point(key.internal())
+                cursor.seek_point(key.internal());
+                bump(&key.counters.compared, cursor.take_compared());
             } else {
-                cursor.seek_to_first()
+                cursor.seek_to_first();
             }
             while cursor.valid() {
                 if !self.same_key(user_key(cursor.key()), user) {

@@ -30,6 +30,7 @@ mod salvage;
 mod search;
 mod stages;
 mod windows;
+mod work;
 
 pub use admin::{Anchor, BlockInfo, BlockKind};
 pub use builder::{TableBuilder, TableSummary};
@@ -47,3 +48,4 @@ pub use options::{
 pub use reader::{Meta, TableReader};
 pub use salvage::{Damage, Salvage, SalvageOptions, Walked};
 pub use stages::{Stage, StageClock, StageTimes};
+pub use work::{ReadFigure, ReadWork, add_read_work, reset_read_work, set_read_work_counting};

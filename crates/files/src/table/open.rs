@@ -97,10 +97,9 @@ pub fn read_properties(file: Arc<dyn RandomAccessFile>) -> Result<TablePropertie
     let (path, size) = (file.path().to_path_buf(), file.len());
     let read = || -> Result<TableProperties> {
         let (footer, fetcher) = fetcher_of(&file, size, None, 0)?;
-        let counters = ReadCounters::default();
-        let meta = read_metaindex(&fetcher, footer.metaindex, &counters)?;
+        let meta = read_metaindex(&fetcher, footer.metaindex)?;
         match meta.get(PROPERTIES_BLOCK) {
-            Some(handle) => properties_at(&fetcher, *handle, &counters),
+            Some(handle) => properties_at(&fetcher, *handle),
             None => Ok(TableProperties::default()),
         }
     };
@@ -140,22 +139,19 @@ fn open_inner(
     options: TableReaderOptions,
 ) -> Result<Arc<TableReader>> {
     let (footer, fetcher) = fetcher_of(&file, size, options.tail_size, options.max_block_bytes)?;
-    let counters = ReadCounters::default();
-    let meta = read_metaindex(&fetcher, footer.metaindex, &counters)?;
+    let meta = read_metaindex(&fetcher, footer.metaindex)?;
     let (properties, properties_known) = match meta.get(PROPERTIES_BLOCK) {
-        Some(handle) => (properties_at(&fetcher, *handle, &counters)?, true),
+        Some(handle) => (properties_at(&fetcher, *handle)?, true),
         None => (TableProperties::default(), false),
     };
     check_features(&properties, &footer, properties_known, &options.order)?;
     let dict = match meta.get(COMPRESSION_DICT_BLOCK) {
-        Some(h) => Some(Dictionary::new(
-            fetcher.fetch(*h, true, None, None, &counters)?.bytes,
-        )?),
+        Some(h) => Some(Dictionary::new(fetcher.fetch(*h, true, None)?.bytes)?),
         None => None,
     };
     let global_seq = global_seq(&properties, options.largest_seq)?;
     let tombstones = match meta.get(RANGE_DEL_BLOCK) {
-        Some(h) => read_tombstones(&fetcher, *h, global_seq, &options.order, &counters)?,
+        Some(h) => read_tombstones(&fetcher, *h, global_seq, &options.order)?,
         None => Vec::new(),
     };
     if tombstones.is_empty() && properties.num_range_deletions > 0 {
@@ -208,14 +204,15 @@ fn open_inner(
         options,
         fetcher,
     };
-    preload(&mut reader, &counters)?;
+    preload(&mut reader)?;
     reader.fetcher.file = file;
     Ok(Arc::new(reader))
 }
 
 /// Reads what the reader holds itself, or pins of what the cache holds.
-fn preload(reader: &mut TableReader, counters: &ReadCounters) -> Result<()> {
+fn preload(reader: &mut TableReader) -> Result<()> {
     let ctx = super::ReadContext::default();
+    let counters = &ReadCounters::default();
     let table = &reader.options.table;
     let in_cache = table.cache_index_and_filter_blocks && reader.cache.is_some();
     let l0 = reader.options.level == Level::L0 && table.pin_l0_filter_and_index_blocks_in_cache;
@@ -258,15 +255,12 @@ fn preload(reader: &mut TableReader, counters: &ReadCounters) -> Result<()> {
         }
     }
     reader.filter = Some(filter);
+    counters.hand_over();
     Ok(())
 }
 
-fn read_metaindex(
-    fetcher: &Fetcher,
-    at: BlockHandle,
-    counters: &ReadCounters,
-) -> Result<BTreeMap<String, BlockHandle>> {
-    let block = fetcher.meta_block(at, counters)?;
+fn read_metaindex(fetcher: &Fetcher, at: BlockHandle) -> Result<BTreeMap<String, BlockHandle>> {
+    let block = fetcher.meta_block(at)?;
     list_meta(&block, fetcher.blocks_end).map_err(|e| fetcher.place(e, at))
 }
 
@@ -295,11 +289,7 @@ pub(super) fn list_meta(block: &Block, limit: u64) -> Result<BTreeMap<String, Bl
 
 /// Reads the properties block. When its checksum fails the block may be one whose global sequence
 /// number was patched in place after writing: then the checksum holds with those eight bytes zero.
-pub(super) fn properties_at(
-    fetcher: &Fetcher,
-    handle: BlockHandle,
-    counters: &ReadCounters,
-) -> Result<TableProperties> {
+pub(super) fn properties_at(fetcher: &Fetcher, handle: BlockHandle) -> Result<TableProperties> {
     let decode = |bytes: Vec<u8>| -> Result<(TableProperties, Option<u32>)> {
         let block = Block::parse(bytes)?;
         if block.is_empty() {
@@ -321,13 +311,13 @@ pub(super) fn properties_at(
         cursor.status()?;
         Ok((decoder.finish(), seqno_at))
     };
-    match fetcher.fetch(handle, true, None, None, counters) {
+    match fetcher.fetch(handle, true, None) {
         Ok(raw) => match decode(raw.bytes) {
             Ok((properties, _)) => Ok(properties),
             Err(e) => Err(fetcher.place(e, handle)),
         },
         Err(damage) => {
-            let raw = fetcher.fetch(handle, false, None, None, counters)?;
+            let raw = fetcher.fetch(handle, false, None)?;
             let Ok((properties, Some(at))) = decode(raw.bytes.clone()) else {
                 return Err(damage);
             };
@@ -414,9 +404,8 @@ pub(super) fn read_tombstones(
     handle: BlockHandle,
     global: Option<Seq>,
     order: &KeyOrder,
-    counters: &ReadCounters,
 ) -> Result<Vec<RawTombstone>> {
-    let block = fetcher.meta_block(handle, counters)?;
+    let block = fetcher.meta_block(handle)?;
     let mut cursor = BlockCursor::new(&block, order.clone()).with_global_seq(global);
     let mut out = Vec::new();
     let mut written_out = block.written_out();

@@ -7,6 +7,7 @@ use esker_codec::compress::{Codec, CompressionOptions};
 use esker_format::filter::FilterPolicy;
 use esker_format::{FamilyId, FileNo, KeyOrder, Level, PrefixExtractor, Seq};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// `index_type`: how data blocks are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,6 +174,8 @@ pub struct TableReaderOptions {
     pub max_block_bytes: usize,
     /// Told what reading costs.
     pub observer: Option<Arc<dyn TableObserver>>,
+    /// Where cursors count, by samples, that they met a deletion or a merge operand.
+    pub collapsible_reads: Option<Arc<AtomicU64>>,
 }
 
 /// What a builder is told beside the options of the table.

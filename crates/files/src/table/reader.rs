@@ -142,7 +142,6 @@ impl TableReader {
                 }
                 return Ok(found);
             }
-            bump(&counters.block_cache_miss, 1);
             if let Some(o) = &self.options.observer {
                 o.cache_lookup(kind.role(), None);
             }
@@ -167,12 +166,12 @@ impl TableReader {
         // stages.
         let is_there = prefetch.as_ref().is_some_and(|p| p.is_behind());
         let start = (self.options.observer.as_ref()).map(|o| if is_there { 0 } else { o.now_ns() });
-        let raw = self.fetcher.fetch_timed(
+        let raw = self.fetcher.fetch_for(
             handle,
             ctx.verify_checksums,
             dict,
             prefetch,
-            counters,
+            Some(kind.role()),
             ctx.stages.as_deref(),
         )?;
         if let (Some(o), Some(start)) = (&self.options.observer, start) {
@@ -190,7 +189,12 @@ impl TableReader {
     }
 
     fn count_hit(&self, kind: Kind, block: &CachedBlock, counters: &ReadCounters) {
-        bump(&counters.block_cache_hit, 1);
+        let hits = match kind {
+            Kind::Data => &counters.data_hits,
+            Kind::Index(_) => &counters.index_hits,
+            Kind::Filter => &counters.filter_hits,
+        };
+        bump(hits, 1);
         if let Some(o) = &self.options.observer {
             o.cache_lookup(kind.role(), Some(block.memory()));
         }

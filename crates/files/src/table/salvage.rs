@@ -12,7 +12,6 @@
 //!
 //! Changes nothing. Thread-safety: used by one thread.
 
-use super::context::ReadCounters;
 use super::fetch::{Fetcher, TRAILER};
 use super::open::{
     check_features, fetcher_of, global_seq, list_meta, properties_at, read_tombstones,
@@ -149,7 +148,6 @@ impl Parts {
     ) -> Result<(Fetcher, Parts)> {
         let skip = options.skip_unreadable;
         let size = options.size.map_or(file.len(), |said| said.min(file.len()));
-        let counters = ReadCounters::default();
         let Some((footer, fetcher)) =
             damaged(fetcher_of(file, size, None, 0), "footer", skip, notes)?
         else {
@@ -168,14 +166,14 @@ impl Parts {
             return Ok((fetcher, parts));
         };
         let meta = fetcher
-            .fetch(footer.metaindex, true, None, None, &counters)
+            .fetch(footer.metaindex, true, None)
             .and_then(|raw| list_meta(&Block::parse(raw.bytes)?, fetcher.blocks_end));
         let meta = damaged(meta, "metaindex block", skip, notes)?;
         let handle = meta.as_ref().and_then(|m| m.get(PROPERTIES_BLOCK).copied());
         let properties = match handle {
             None => None,
             Some(handle) => {
-                let read = properties_at(&fetcher, handle, &counters);
+                let read = properties_at(&fetcher, handle);
                 damaged(read, "properties block", skip, notes)?
             }
         };
@@ -223,11 +221,10 @@ impl Salvage {
     fn open_inner(file: &Arc<dyn RandomAccessFile>, options: SalvageOptions) -> Result<Salvage> {
         let (skip, mut notes) = (options.skip_unreadable, Vec::new());
         let (fetcher, parts) = Parts::read(file, &options, &mut notes)?;
-        let counters = ReadCounters::default();
         let dict = match parts.handle(COMPRESSION_DICT_BLOCK) {
             None => None,
             Some(h) => {
-                let read = fetcher.fetch(h, true, None, None, &counters);
+                let read = fetcher.fetch(h, true, None);
                 let read = read.and_then(|raw| Dictionary::new(raw.bytes));
                 damaged(read, "compression dictionary", skip, &mut notes)?
             }
@@ -244,7 +241,7 @@ impl Salvage {
         let said = parts.properties.as_ref().map(|p| p.num_range_deletions);
         let (tombstones, lost_tombstones) = match parts.handle(RANGE_DEL_BLOCK) {
             Some(h) => {
-                let read = read_tombstones(&fetcher, h, global_seq, &options.order, &counters);
+                let read = read_tombstones(&fetcher, h, global_seq, &options.order);
                 let read = damaged(read, "block of range deletions", skip, &mut notes)?;
                 (read.clone().unwrap_or_default(), read.is_none())
             }
@@ -377,8 +374,7 @@ impl Salvage {
     }
 
     fn index_block(&self, handle: BlockHandle, form: IndexForm) -> Result<IndexBlock> {
-        let counters = ReadCounters::default();
-        let raw = self.fetcher.fetch(handle, true, None, None, &counters)?;
+        let raw = self.fetcher.fetch(handle, true, None)?;
         let block = Block::parse(raw.bytes)?;
         IndexBlock::parse(&block, form, &self.options.order, self.fetcher.blocks_end)
     }
@@ -471,10 +467,7 @@ impl Salvage {
 
     /// The block at `handle`, all of whose entries can be believed and are above `last`.
     fn sound(&self, handle: BlockHandle, last: &[u8]) -> Result<Block> {
-        let counters = ReadCounters::default();
-        let raw = self
-            .fetcher
-            .fetch(handle, true, self.dict.as_ref(), None, &counters)?;
+        let raw = self.fetcher.fetch(handle, true, self.dict.as_ref())?;
         let block = Block::parse(raw.bytes)?;
         let order = &self.options.order;
         let mut cursor = self.cursor(&block);

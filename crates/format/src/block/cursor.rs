@@ -80,6 +80,8 @@ pub struct BlockCursor<B> {
     seen: Vec<Seen>,
     seen_keys: Vec<u8>,
     error: Option<Error>,
+    /// Comparisons of keys by seeks.
+    compared: u32,
 }
 
 impl<B: BlockSource> BlockCursor<B> {
@@ -100,6 +102,7 @@ impl<B: BlockSource> BlockCursor<B> {
             seen: Vec::new(),
             seen_keys: Vec::new(),
             error: None,
+            compared: 0,
         }
     }
 
@@ -162,6 +165,12 @@ impl<B: BlockSource> BlockCursor<B> {
     /// `Ok`, or what was found damaged.
     pub fn status(&self) -> Result<()> {
         self.error.clone().map_or(Ok(()), Err)
+    }
+
+    /// How often seeks compared keys, or pieces of them, since this was last asked.
+    #[inline]
+    pub fn take_compared(&mut self) -> u32 {
+        std::mem::take(&mut self.compared)
     }
 
     /// Makes the cursor invalid and forgets a failure.
@@ -276,11 +285,13 @@ impl<B: BlockSource> BlockCursor<B> {
     pub fn seek(&mut self, target: &[u8]) {
         if let Some(table) = self.table() {
             let equal = table.narrow(user_key(target));
+            let depth = table.search_depth();
             if equal.len() <= EQUAL_MAX {
+                self.compared = self.compared.wrapping_add(depth);
                 self.stand_on(equal.start);
                 while self.valid
                     && (self.number as usize) < equal.end
-                    && self.compare(self.key.as_slice(), target).is_lt()
+                    && self.compare_counted(target).is_lt()
                 {
                     self.next();
                 }
@@ -388,6 +399,13 @@ impl<B: BlockSource> BlockCursor<B> {
         self.order.compare_internal(key, target)
     }
 
+    /// Compares the current key.
+    #[inline]
+    fn compare_counted(&mut self, target: &[u8]) -> Ordering {
+        self.compared = self.compared.wrapping_add(1);
+        self.compare(self.key.as_slice(), target)
+    }
+
     /// Compares a stored (not yet shown) key.
     #[inline]
     fn compare_stored(&self, stored: &[u8], target: &[u8]) -> Ordering {
@@ -408,6 +426,7 @@ impl<B: BlockSource> BlockCursor<B> {
         let block = self.source.block();
         let entries = &block.data[..block.entries_end as usize];
         let (mut lo, mut hi) = (0u32, block.num_restarts.saturating_sub(1));
+        let depth = u32::BITS - hi.leading_zeros();
         while lo < hi {
             let mid = lo + (hi - lo).div_ceil(2);
             let at = block.restart(mid);
@@ -434,6 +453,7 @@ impl<B: BlockSource> BlockCursor<B> {
                 hi = mid - 1;
             }
         }
+        self.compared = self.compared.wrapping_add(depth);
         Some(lo)
     }
 
@@ -442,7 +462,7 @@ impl<B: BlockSource> BlockCursor<B> {
         self.stand_before(restart);
         self.step();
         if !self.order.is_bytewise() || self.global_seq.is_some() {
-            while self.valid && self.compare(self.key.as_slice(), target).is_lt() {
+            while self.valid && self.compare_counted(target).is_lt() {
                 self.step();
             }
             return;
@@ -452,6 +472,7 @@ impl<B: BlockSource> BlockCursor<B> {
         let wanted = user_key(target);
         let mut common = 0;
         while self.valid {
+            self.compared = self.compared.wrapping_add(1);
             let user = user_key(self.key.as_slice());
             let most = user.len().min(wanted.len());
             common = common.min(most);

@@ -92,6 +92,12 @@ impl EntryTable {
         prefetch(&self.words, self.len() / 2);
     }
 
+    /// How often a search compares pieces of keys.
+    #[inline]
+    pub(super) fn search_depth(&self) -> u32 {
+        u32::BITS - self.len.leading_zeros()
+    }
+
     /// Where entry `i` starts.
     #[inline]
     pub(super) fn place(&self, i: usize) -> u32 {

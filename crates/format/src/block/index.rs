@@ -239,6 +239,12 @@ impl IndexBlock {
         self.keys.memory() + first + self.places.memory() + pieces + size_of::<IndexBlock>()
     }
 
+    /// How often a search compares keys, or pieces of them, about.
+    #[inline]
+    pub fn search_depth(&self) -> u32 {
+        usize::BITS - self.len().leading_zeros()
+    }
+
     /// The first entry whose key is at or after the internal key `target`; `len()` when there is
     /// none.
     #[inline]

@@ -10,6 +10,7 @@ use esker::options::{LoadRules, lint, load_options_text};
 use crate::experiment::host::hash_of;
 use crate::experiment::plan::EngineSpec;
 use crate::experiment::record::Engine;
+use crate::peers::{PEERS, missing};
 use crate::{Failure, Result};
 
 /// Whether `esker bench` can drive it.
@@ -27,6 +28,18 @@ pub(super) fn supports(engine: &EngineSpec) -> Result<()> {
         (kind, _) => Err(Failure::new(format!(
             "this experiment runs esker, lib:PATH and bin:PATH, and not {kind}"
         ))),
+    }
+}
+
+/// Whether it is a peer of another kind that this build drives.
+///
+/// # Errors
+/// Why not: it is no peer, or not built in.
+pub(super) fn supports_peer(engine: &EngineSpec) -> Result<()> {
+    match PEERS.iter().find(|(name, _)| *name == engine.kind()) {
+        Some((_, true)) => Ok(()),
+        Some((name, false)) => Err(Failure::new(missing(name).unwrap_or_default())),
+        None => supports(engine),
     }
 }
 
@@ -79,6 +92,8 @@ pub(super) fn describe(engine: &EngineSpec) -> Result<Engine> {
         .map(|name| name.to_string_lossy().into_owned());
     let (name, version) = match engine.kind() {
         "esker" => ("Esker".to_string(), env!("CARGO_PKG_VERSION").to_string()),
+        "lmdb" => ("LMDB".to_string(), "0.9".to_string()),
+        "fjall" => ("fjall".to_string(), "3".to_string()),
         // The library's own version follows when it has written its LOG.
         _ => (file.unwrap_or_default(), String::new()),
     };

@@ -6,12 +6,14 @@
 mod cached;
 mod compaction;
 mod engine;
+mod instructions;
 mod mixed;
 mod outcome;
 mod recipe;
 mod recipes;
 mod regress;
 mod settings;
+mod warm;
 
 use std::path::Path;
 
@@ -26,6 +28,7 @@ pub fn all() -> Vec<&'static dyn Experiment> {
         &cached::BYRX,
         &cached::IOBUF,
         &cached::IODIR,
+        &warm::CACHED,
         &compaction::UNIVERSAL,
         &compaction::SHAPE,
         &regress::REGRESS,

@@ -10,17 +10,17 @@
 
 mod planted;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::experiment::plan::{EngineSpec, Plan, Request, Setting};
 use crate::experiment::ratio::{self, Verdict};
-use crate::experiment::record::{Aim, Engine, Flag, Outcome, Record, Step};
+use crate::experiment::record::{Engine, Flag, Record};
 use crate::experiment::state::State;
 use crate::experiment::{Experiment, Run, driver};
 use crate::{Failure, Result, interrupt};
 
 use super::engine;
+use super::instructions::{Counted, How, count, valgrind};
 use super::recipe::{self, Part, Stage, prepare, rate, stage};
 use super::settings::{AGE, ENTRY, setting, tree_and};
 pub(super) use planted::plant;
@@ -108,7 +108,7 @@ impl Experiment for Regress {
         recipe::check(request, &stages)?;
         let mut chain = recipe::chain("", &stages);
         if valgrind().is_some() {
-            chain.steps.extend(counted(request)?.map(counted_step));
+            chain.steps.extend(counted(request)?.map(Counted::step));
         }
         if chain.steps.is_empty() {
             let text = "--only names counts of instructions alone, which need valgrind";
@@ -136,8 +136,8 @@ impl Experiment for Regress {
             if timed + at >= run.chain.steps.len() || interrupt::stopped() {
                 break;
             }
-            run.show(&counted_step(counted).name, 0.0);
-            let outcome = count(request, run, counted)?;
+            run.show(&counted.step().name, 0.0);
+            let outcome = count(request, run, counted, &How::default())?;
             run.keep(timed + at, outcome)?;
         }
         Ok(())
@@ -201,7 +201,7 @@ fn chosen(request: &Request) -> Result<Vec<Stage>> {
     }
     let steps = recipe::chain("", &stages).steps.into_iter();
     let mut names: Vec<String> = steps.map(|step| step.name).collect();
-    names.extend(COUNTED.iter().map(|of| counted_step(of).name));
+    names.extend(COUNTED.iter().map(|of| of.step().name));
     if let Some(wrong) = only.iter().find(|name| !names.iter().any(|n| n == *name)) {
         let text = format!("--only={wrong}: the steps are {}", names.join(", "));
         return Err(Failure::new(text));
@@ -244,7 +244,7 @@ fn counted(request: &Request) -> Result<impl Iterator<Item = &'static Counted>> 
         .collect();
     Ok(COUNTED
         .iter()
-        .filter(move |of| is_on && (only.is_empty() || only.contains(&counted_step(of).name))))
+        .filter(move |of| is_on && (only.is_empty() || only.contains(&of.step().name))))
 }
 
 fn stages(request: &Request) -> Result<Vec<Stage>> {
@@ -342,101 +342,29 @@ fn stages(request: &Request) -> Result<Vec<Stage>> {
     ])
 }
 
-/// A benchmark whose instructions are counted: its name, and what has to run before it.
-type Counted = (&'static str, &'static [&'static str], &'static str);
-
 const COUNTED: [Counted; 3] = [
-    ("fillrandom", &[], "num"),
-    ("readrandom", &["fillrandom"], "reads"),
-    ("seekrandom", &["fillrandom"], "reads"),
+    Counted {
+        name: "fillrandom",
+        benchmark: "fillrandom",
+        before: &[],
+        limit: "num",
+        flags: &[],
+    },
+    Counted {
+        name: "readrandom",
+        benchmark: "readrandom",
+        before: &["fillrandom"],
+        limit: "reads",
+        flags: &[],
+    },
+    Counted {
+        name: "seekrandom",
+        benchmark: "seekrandom",
+        before: &["fillrandom"],
+        limit: "reads",
+        flags: &[],
+    },
 ];
-
-fn counted_step(counted: &Counted) -> Step {
-    Step {
-        name: format!("instructions of {}", counted.0),
-        help: "instructions of an operation, under callgrind".into(),
-        figure: "instructions_op".into(),
-        aim: Aim::Less,
-        counts: true,
-        chain: String::new(),
-    }
-}
-
-/// Where valgrind is.
-fn valgrind() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let mut all = std::env::split_paths(&path).map(|directory| directory.join("valgrind"));
-    all.find(|path| path.is_file())
-}
-
-/// Instructions of an operation: what a run with more operations has more, over those.
-fn count(request: &Request, run: &Run<'_>, counted: &Counted) -> Result<Outcome> {
-    let few = request.count("instructions")?;
-    let many = 2 * few;
-    let mut totals = [0u64; 2];
-    for (at, operations) in [few, many].into_iter().enumerate() {
-        match callgrind(request, run, counted, operations, many) {
-            Ok(total) => totals[at] = total,
-            Err(why) => {
-                // A library may have instructions that valgrind does not know.
-                let mut out = Outcome::default();
-                out.flags
-                    .push(format!("instructions could not be counted: {why}"));
-                return Ok(out);
-            }
-        }
-    }
-    let mut out = Outcome::default();
-    let each = totals[1].saturating_sub(totals[0]) as f64 / few.max(1) as f64;
-    out.put("instructions_op", each, "instructions");
-    Ok(out)
-}
-
-fn callgrind(
-    request: &Request,
-    run: &Run<'_>,
-    (benchmark, before, limit): &Counted,
-    operations: u64,
-    most: u64,
-) -> Result<u64> {
-    let file = run.directory.with_file_name("callgrind.out");
-    let valgrind = valgrind().ok_or_else(|| Failure::new("valgrind is gone"))?;
-    let wrapper = [
-        valgrind.display().to_string(),
-        "--tool=callgrind".into(),
-        format!("--callgrind-out-file={}", file.display()),
-    ];
-    let mut names: Vec<&str> = before.to_vec();
-    names.push(benchmark);
-    let mut flags = tree_and(&[
-        format!("--benchmarks={}", names.join(",")),
-        format!("--num={most}"),
-        format!("--{limit}={operations}"),
-        "--compression_type=none".into(),
-        "--seek_nexts=10".into(),
-        "--histogram=false".into(),
-    ]);
-    flags.extend_from_slice(&request.flags);
-    let _earlier = fs::remove_dir_all(run.directory);
-    let rows = recipe::process(run, 90, &flags, &wrapper)?;
-    if rows.len() != names.len() {
-        return Err(Failure::new("not all benchmarks ran"));
-    }
-    let text = fs::read_to_string(&file)?;
-    let _ = fs::remove_file(&file);
-    total(&text).ok_or_else(|| Failure::new("callgrind gave no total"))
-}
-
-/// The sum in a file of callgrind's.
-fn total(text: &str) -> Option<u64> {
-    let mut lines = text.lines().rev();
-    lines.find_map(|line| {
-        let rest = line
-            .strip_prefix("totals:")
-            .or_else(|| line.strip_prefix("summary:"))?;
-        rest.split_whitespace().next()?.parse().ok()
-    })
-}
 
 /// The first of `count` that is bad, where the first of all is good and each after a bad one is
 /// bad; `None` when the last is good.

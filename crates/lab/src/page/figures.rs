@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::experiment::record::{Outcome, Record, Shape, median};
 use crate::experiment::validity::{DEVICE_OFF, PARTS_OFF};
+use crate::read_work;
 
 use super::html::{Table, details, escape, maybe, number, text};
 use super::svg;
@@ -68,12 +69,19 @@ pub(super) fn amplification(record: &Record) -> String {
         .filter(|(at, part)| *at < 3 || has(part))
         .map(|(_, part)| part)
         .collect();
-    let mut head = vec!["step", "engine"];
-    head.extend(&shown);
-    head.extend(["sum", "device", "space-amp", "size, MB", "most, MB"]);
     let mut table = Table::new(
-        "Bytes written for each byte of the user, by part, and space",
-        &head,
+        "Read amplification of one read",
+        &[
+            "step",
+            "engine",
+            "I/O: blocks",
+            "bytes",
+            "CPU: cached blocks",
+            "filters",
+            "useful",
+            "keys compared",
+            "runs",
+        ],
     );
     for (step, engine) in lines(record) {
         let part = |name: &str| {
@@ -142,6 +150,39 @@ pub(super) fn efficiency(record: &Record) -> String {
            threads that call the engine, and of its jobs. cs/o are context switches of the whole \
            machine; r/o reads, rKB/o and wKB/o kilobytes of the device. The client's part is what \
            the loop takes of an operation without an engine, where that was measured.</p>\n"
+        + &read_amplification(record)
+}
+
+/// What a read took, for I/O and for the processor; nothing where no engine tells.
+fn read_amplification(record: &Record) -> String {
+    let mut head = vec!["step", "engine"];
+    head.extend([
+        "I/O: blocks",
+        "bytes",
+        "CPU: cached blocks",
+        "filters",
+        "useful",
+        "keys compared",
+        "runs",
+        "skipped",
+    ]);
+    let mut table = Table::new("Read amplification of one read", &head);
+    for (step, engine) in lines(record) {
+        let figure = read_work::COLUMNS.map(|(name, _)| record.median(step, engine, name));
+        if figure.iter().all(Option::is_none) {
+            continue;
+        }
+        let mut row = heads(record, step, engine);
+        row.extend(figure.map(maybe));
+        table.row(row);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    table.html()
+        + "<p class=\"note\">Of gets: blocks and bytes read from files, then blocks found in the \
+           cache, filters asked and those that excluded the key, comparisons of keys, and sorted \
+           runs searched. Averages of samples that Esker takes; other engines do not tell.</p>\n"
 }
 
 /// Trees before and after each step.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn};
@@ -19,7 +19,8 @@ use crate::{Failure, Result};
 /// The address space of the map, which a database cannot outgrow. Unused pages take nothing.
 const MAP: usize = 256 << 30;
 
-type Pages = Database<Bytes, Bytes>;
+/// A tree of the environment.
+pub(crate) type Pages = Database<Bytes, Bytes>;
 
 /// An open environment.
 pub struct LmdbRows {
@@ -33,28 +34,43 @@ fn sad(error: heed::Error) -> Failure {
     Failure::new(format!("LMDB: {error}"))
 }
 
+/// Opens or creates the environment in `path`, whose commits need not survive the machine where
+/// they are `unsynced`, with its main tree; tells the flags too. `writes_map` lets writes go
+/// through the map.
+///
+/// # Errors
+/// As reported by LMDB.
+pub(crate) fn environment(
+    path: &Path,
+    unsynced: bool,
+    writes_map: bool,
+) -> Result<(Env, Pages, EnvFlags)> {
+    std::fs::create_dir_all(path)?;
+    let mut options = EnvOpenOptions::new();
+    options.map_size(MAP).max_readers(1024);
+    // Reads are random: what the system reads ahead is not asked for.
+    let mut flags = EnvFlags::NO_READ_AHEAD;
+    flags.set(EnvFlags::NO_SYNC, unsynced);
+    flags.set(EnvFlags::WRITE_MAP, writes_map);
+    // SAFETY: without sync the file can be damaged by the death of the machine, not of the process;
+    // the run ends with either. Nothing here writes outside of transactions into the map.
+    unsafe { options.flags(flags) };
+    // SAFETY: the directory belongs to this run, so that nobody else changes the files.
+    let env = unsafe { options.open(path) }.map_err(sad)?;
+    let mut transaction = env.write_txn().map_err(sad)?;
+    let pages = env.create_database(&mut transaction, None).map_err(sad)?;
+    transaction.commit().map_err(sad)?;
+    Ok((env, pages, flags))
+}
+
 /// Opens an engine for `plan`.
 ///
 /// # Errors
 /// As reported by LMDB.
 pub fn open(plan: &Plan) -> Result<RowEngine<LmdbRows>> {
     let path = plan.directory.join("lmdb");
-    std::fs::create_dir_all(&path)?;
-    let mut options = EnvOpenOptions::new();
-    options.map_size(MAP).max_readers(1024);
-    // Reads are random: what the system reads ahead is not asked for.
-    let mut flags = EnvFlags::NO_READ_AHEAD;
-    if plan.durability == Durability::Process {
-        flags |= EnvFlags::NO_SYNC;
-    }
-    // SAFETY: without sync the file can be damaged by the death of the machine, not of the process;
-    // the run ends with either.
-    unsafe { options.flags(flags) };
-    // SAFETY: the directory is fresh, so that nobody else has the files open or changes them.
-    let env = unsafe { options.open(&path) }.map_err(sad)?;
-    let mut transaction = env.write_txn().map_err(sad)?;
-    let pages = env.create_database(&mut transaction, None).map_err(sad)?;
-    transaction.commit().map_err(sad)?;
+    let unsynced = plan.durability == Durability::Process;
+    let (env, pages, flags) = environment(&path, unsynced, false)?;
     let mut facts = Facts {
         name: "LMDB 0.9 (heed)".into(),
         options: BTreeMap::new(),

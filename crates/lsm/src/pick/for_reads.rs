@@ -7,14 +7,19 @@
 //! time of the best choice. A tree that is not read is never touched, and what writers bring is
 //! merged as before: a plan for reads is made only where nothing else is to be done, and while
 //! writers rest.
+//!
+//! Beside that, RocksDB's `read_triggered_compaction_threshold` asks for single files: those that
+//! reads search in vain too often for their size. The pickers take them last of all that is marked.
 
 use super::CompactionStyle;
 use super::inputs::{Context, bytes, clean_cut};
 use super::universal;
+use crate::file::FileMeta;
 use crate::plan::{CompactionReason, LevelInputs, Plan, hull};
 use crate::version::Version;
 use esker_format::Level;
 use esker_status::seeded::{Bug, seeded};
+use std::sync::Arc;
 
 /// Nanoseconds that a seek takes in one run whose blocks are cached.
 const SEEK_NS: u64 = 500;
@@ -88,6 +93,30 @@ impl Context<'_> {
         let cost = u128::from(bytes) * u128::from(MERGE_NS_PER_BYTE);
         let paid = u128::from(self.moment.read_debt_ns) * removes as u128;
         removes > 0 && cost * of as u128 <= paid
+    }
+
+    /// Files that reads search in vain more often than `read_triggered_compaction_threshold`
+    /// allows, the most searched first. Not those of the last level, which have nowhere to go; of
+    /// level 0 all, as its files can be merged with each other.
+    pub(super) fn files_read_in_vain(&self) -> Vec<(Level, &Arc<FileMeta>)> {
+        let threshold = self.policy.read_triggered_compaction_threshold;
+        let Some(deepest) = self.version.deepest_level().filter(|_| threshold > 0.0) else {
+            return Vec::new();
+        };
+        let is_wanted = |level: Level, f: &FileMeta| {
+            (level < deepest || level == Level::L0) && !self.is_busy(f)
+        };
+        // Readers go on counting: each figure is looked at once.
+        let wanted = self
+            .version
+            .files()
+            .filter(|(level, f)| is_wanted(*level, f));
+        let mut rated: Vec<_> = wanted
+            .map(|(level, f)| (f.collapsible_reads_per_byte(), level, f))
+            .filter(|(reads, _, _)| *reads > threshold)
+            .collect();
+        rated.sort_by(|a, b| b.0.total_cmp(&a.0));
+        rated.into_iter().map(|(_, level, f)| (level, f)).collect()
     }
 
     /// A part of the uppermost level that is cheapest to empty, into the next that holds anything.

@@ -521,7 +521,12 @@ impl Context<'_> {
             self.first_down(expired, CompactionReason::Ttl)
         };
         let periodic = || self.pick_periodic(&idle, deepest, &old);
-        marked.or_else(bottom).or_else(expired).or_else(periodic)
+        let in_vain = || {
+            let files = self.files_read_in_vain();
+            self.first_down(files.iter(), CompactionReason::ReadTriggered)
+        };
+        let by_age = || expired().or_else(periodic);
+        marked.or_else(bottom).or_else(by_age).or_else(in_vain)
     }
 
     fn pick_periodic(

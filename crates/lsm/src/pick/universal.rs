@@ -1,12 +1,12 @@
 //! Universal compaction: whole sorted runs, merged when they are many or alike.
 //!
 //! A run is a file of level 0 or a whole deeper level, newest first. In this order: runs that are
-//! due for rewriting, space amplification, runs of similar size, too many runs, marked files. Only
-//! neighbouring runs are merged, and the result lies just above the next older run. Two things take
-//! less than whole runs: marked files, which go down as in a leveled tree, and slices (`slice`) of
-//! the oldest two levels. What all plans may occupy together is bounded by `space`. While writers
-//! are held back, runs that are alike or too many are merged many at a time
-//! (`docs/decisions/0010-universal-under-pressure.md`).
+//! due for rewriting, space amplification, runs of similar size, too many runs, marked files, files
+//! that reads search in vain. Only neighbouring runs are merged, and the result lies just above the
+//! next older run. Two things take less than whole runs: files of the last two kinds, which go down
+//! as in a leveled tree, and slices (`slice`) of the oldest two levels. What all plans may occupy
+//! together is bounded by `space`. While writers are held back, runs that are alike or too many are
+//! merged many at a time (`docs/decisions/0010-universal-under-pressure.md`).
 
 mod slice;
 mod space;
@@ -48,7 +48,7 @@ enum Width {
 }
 
 /// What plans are made for, the most urgent first.
-const REASONS: [(CompactionReason, Width); 7] = [
+const REASONS: [(CompactionReason, Width); 8] = [
     (CompactionReason::PeriodicCompaction, Width::Least),
     (CompactionReason::UniversalSizeAmplification, Width::Least),
     (CompactionReason::UniversalSizeRatio, Width::MinRuns),
@@ -56,6 +56,7 @@ const REASONS: [(CompactionReason, Width); 7] = [
     (CompactionReason::UniversalSizeRatio, Width::Least),
     (CompactionReason::UniversalSortedRunNum, Width::Least),
     (CompactionReason::FilesMarkedForCompaction, Width::Least),
+    (CompactionReason::ReadTriggered, Width::Least),
 ];
 
 /// The next compaction of a universal tree.
@@ -126,7 +127,14 @@ impl<'a> Context<'a> {
         let full = runs.len() >= trigger;
         match reason {
             CompactionReason::PeriodicCompaction => self.due_runs(runs),
-            CompactionReason::FilesMarkedForCompaction => self.marked_files(runs),
+            CompactionReason::FilesMarkedForCompaction => {
+                let idle = self.version.files().filter(|(_, f)| !self.is_busy(f));
+                let marked = idle.filter(|(_, f)| f.is_marked()).collect();
+                self.files_down(marked, runs, reason)
+            }
+            CompactionReason::ReadTriggered => {
+                self.files_down(self.files_read_in_vain(), runs, reason)
+            }
             _ if !full => None,
             CompactionReason::UniversalSizeAmplification => self.size_amplification(runs),
             CompactionReason::UniversalSizeRatio => {
@@ -408,25 +416,28 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// A marked file with what it meets at the next level that has files. Where level 0 is the only
-    /// level, the file and all that is older.
-    fn marked_files(&self, runs: &[Run<'a>]) -> Option<Plan> {
-        let reason = CompactionReason::FilesMarkedForCompaction;
+    /// One of `files` with what it meets at the next level that has files. Where level 0 is the
+    /// only level, the newest of them and all that is older.
+    fn files_down(
+        &self,
+        files: Vec<(Level, &Arc<FileMeta>)>,
+        runs: &[Run<'a>],
+        reason: CompactionReason,
+    ) -> Option<Plan> {
         if self.version.num_levels() == 1 {
-            let marked = |r: &Run<'_>| !r.busy && r.files.iter().any(|f| f.is_marked());
+            let is_one = |f: &Arc<FileMeta>| files.iter().any(|(_, one)| Arc::ptr_eq(one, f));
+            let marked = |r: &Run<'_>| !r.busy && r.files.iter().any(is_one);
             let (_, newer) = runs.split_last()?;
             let from = newer.iter().position(marked)?;
             let idle = runs[from..].iter().take_while(|r| !r.busy).count();
             let range = (idle > 1).then_some(from..from + idle)?;
             return self.merge_runs(runs, range, reason);
         }
-        self.version
-            .files()
-            .filter(|(_, f)| f.is_marked() && !self.is_busy(f))
-            .find_map(|(level, f)| self.marked_down(level, f))
+        let mut files = files.into_iter();
+        files.find_map(|(level, f)| self.file_down(level, f, reason))
     }
 
-    fn marked_down(&self, level: Level, f: &Arc<FileMeta>) -> Option<Plan> {
+    fn file_down(&self, level: Level, f: &FileMeta, reason: CompactionReason) -> Option<Plan> {
         let below = (level.index() + 1..self.version.num_levels()).map(|l| Level(l as u8));
         let output = match below.into_iter().find(|l| !self.files(*l).is_empty()) {
             Some(output) => output,
@@ -445,7 +456,6 @@ impl<'a> Context<'a> {
             self.files(level)[range].to_vec()
         };
         let start = LevelInputs { level, files };
-        let reason = CompactionReason::FilesMarkedForCompaction;
         let mut plan = self.merge_down(start, output, reason, Grow::BothWays)?;
         plan.output_path = self.policy.path_of_run(bytes(self.files(output)));
         self.finish(&mut plan, false);

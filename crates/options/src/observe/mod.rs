@@ -38,8 +38,8 @@ pub use names::{HistogramId, Ticker};
 pub use pending::{Pending, PendingEvent};
 pub use perf::perf_measures;
 pub use perf::{
-    PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_count_all, perf_level,
-    perf_timer, set_perf_level,
+    PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_level, perf_timer,
+    set_perf_level,
 };
 pub use stall::StallTime;
 pub use stall::{StallCause, StallKind, StallLedger, StallRow};

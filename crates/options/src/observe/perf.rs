@@ -6,6 +6,7 @@
 
 use super::catalogue::catalogue_enum;
 use esker_env::Clock;
+use esker_files::table::{ReadFigure, ReadWork, reset_read_work, set_read_work_counting};
 use std::cell::Cell;
 use std::fmt::Write as _;
 
@@ -168,6 +169,40 @@ impl PerfLevel {
     }
 }
 
+/// The figures of the thread's reads that make a figure of the perf context; none for those that
+/// are kept here.
+fn of_reads(metric: PerfMetric) -> &'static [ReadFigure] {
+    use {PerfMetric as M, ReadFigure as F};
+    match metric {
+        M::UserKeyComparisonCount => &[F::KeysCompared],
+        M::BlockCacheHitCount => &[F::DataHits, F::IndexHits, F::FilterHits],
+        M::BlockCacheIndexHitCount => &[F::IndexHits],
+        M::BlockCacheFilterHitCount => &[F::FilterHits],
+        M::BlockReadCount => &[
+            F::DataBlocksRead,
+            F::IndexBlocksRead,
+            F::FilterBlocksRead,
+            F::MetaBlocksRead,
+        ],
+        M::IndexBlockReadCount => &[F::IndexBlocksRead],
+        M::FilterBlockReadCount => &[F::FilterBlocksRead],
+        M::BlockReadByte => &[
+            F::DataBytesRead,
+            F::IndexBytesRead,
+            F::FilterBytesRead,
+            F::MetaBytesRead,
+        ],
+        M::DataBlockReadByte => &[F::DataBytesRead],
+        M::IndexBlockReadByte => &[F::IndexBytesRead],
+        M::FilterBlockReadByte => &[F::FilterBytesRead],
+        M::MetadataBlockReadByte => &[F::MetaBytesRead],
+        M::BloomSstHitCount => &[F::FiltersPassed],
+        M::BloomSstMissCount => &[F::FiltersUseful],
+        M::GetFromMemtableCount => &[F::MemtablesSearched],
+        _ => &[],
+    }
+}
+
 struct Context {
     level: Cell<u8>,
     figures: [Cell<u64>; PerfMetric::COUNT],
@@ -190,6 +225,7 @@ pub fn perf_level() -> PerfLevel {
 /// Makes this thread measure as much as `level` says.
 pub fn set_perf_level(level: PerfLevel) {
     CONTEXT.with(|c| c.level.set(level as u8));
+    set_read_work_counting(level >= PerfLevel::EnableCount);
 }
 
 /// Whether this thread measures at `level` or above.
@@ -205,19 +241,6 @@ pub fn perf_count(metric: PerfMetric, amount: u64) {
         if c.level.get() >= PerfLevel::EnableCount as u8 {
             let figure = &c.figures[metric as usize];
             figure.set(figure.get().wrapping_add(amount));
-        }
-    });
-}
-
-/// Adds to several figures of this thread at once, if it counts at all.
-#[inline]
-pub fn perf_count_all<const N: usize>(amounts: [(PerfMetric, u64); N]) {
-    CONTEXT.with(|c| {
-        if c.level.get() >= PerfLevel::EnableCount as u8 {
-            for (metric, amount) in amounts {
-                let figure = &c.figures[metric as usize];
-                figure.set(figure.get().wrapping_add(amount));
-            }
         }
     });
 }
@@ -255,12 +278,16 @@ pub struct PerfContext;
 impl PerfContext {
     /// A figure of this thread.
     pub fn get(self, metric: PerfMetric) -> u64 {
-        CONTEXT.with(|c| c.figures[metric as usize].get())
+        match of_reads(metric) {
+            [] => CONTEXT.with(|c| c.figures[metric as usize].get()),
+            parts => ReadWork::of_thread().sum(parts),
+        }
     }
 
     /// Sets every figure of this thread to 0.
     pub fn reset(self) {
         CONTEXT.with(|c| c.figures.iter().for_each(|f| f.set(0)));
+        reset_read_work();
     }
 
     /// The figures in RocksDB's form: `name = value, name = value`.

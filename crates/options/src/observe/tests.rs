@@ -85,11 +85,11 @@ fn perf_counts_follow_the_level() {
     let perf = PerfContext;
     perf.reset();
     set_perf_level(PerfLevel::Disable);
-    perf_count(PerfMetric::BlockReadCount, 1);
-    assert_eq!(perf.get(PerfMetric::BlockReadCount), 0);
+    perf_count(PerfMetric::IterSeekCount, 1);
+    assert_eq!(perf.get(PerfMetric::IterSeekCount), 0);
     set_perf_level(PerfLevel::EnableCount);
-    perf_count(PerfMetric::BlockReadCount, 2);
-    assert_eq!(perf.report(true), "block_read_count = 2");
+    perf_count(PerfMetric::IterSeekCount, 2);
+    assert_eq!(perf.report(true), "iter_seek_count = 2");
 }
 
 #[test]

@@ -183,6 +183,7 @@ impl FamilyOptions {
             level_compaction_dynamic_level_bytes: self.level_compaction_dynamic_level_bytes,
             level_shape_by_cost: self.level_shape_by_cost,
             compaction_for_reads: self.compaction_for_reads,
+            read_triggered_compaction_threshold: self.read_triggered_compaction_threshold,
             level0_slowdown_writes_trigger: unsigned(self.level0_slowdown_writes_trigger),
             soft_pending_compaction_bytes_limit: self.soft_pending_compaction_bytes_limit,
             hard_pending_compaction_bytes_limit: self.hard_pending_compaction_bytes_limit,

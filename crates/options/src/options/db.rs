@@ -100,7 +100,7 @@ option_table! {
     /// Bytes reserved ahead in the MANIFEST.
     manifest_preallocation_size: usize = 4 << 20, Accepted("every record of the MANIFEST is synced; nothing is reserved ahead"), Durability, Both, AnyTime;
     /// Maps table files into memory.
-    allow_mmap_reads: bool = false, Accepted("files are read into the block cache; contents are the same"), Read, Both, AtOpen;
+    allow_mmap_reads: bool = false, Accepted("files are read into the block cache: a failing page of a map would end the process; contents are the same"), Read, Both, AtOpen;
     /// Puts log records into a mapping of the log instead of calling for each, on ext4, XFS and
     /// tmpfs, which saves a microsecond a write. They survive the process as they do otherwise. Not
     /// with a recovery mode that refuses a torn last record. Blocks are there before anything is
@@ -235,7 +235,7 @@ option_table! {
     /// Hours of little load, as `HH:MM-HH:MM` UTC, in which periodic compactions are preferred.
     daily_offpeak_time_utc: String = String::new(), Accepted("periodic compactions run when they are due"), Jobs, New, AnyTime;
     /// Longest time in seconds between looks for work that time alone makes due.
-    max_compaction_trigger_wakeup_seconds: u64 = 43_200, Accepted("work that time makes due is looked for with every change of the tree"), Jobs, New, AnyTime;
+    max_compaction_trigger_wakeup_seconds: u64 = 43_200, Live, Jobs, New, AnyTime;
     /// Milliseconds between looks at the primary.
     follower_refresh_catchup_period_ms: u64 = 10_000, Accepted("there are no followers"), Follower, New, AtOpen;
     /// Tries to catch up with the primary.

@@ -155,8 +155,9 @@ option_table! {
     /// Seconds after which a file is rewritten in place; the largest value but one lets compaction
     /// filters decide.
     periodic_compaction_seconds: u64 = u64::MAX - 1, Live, Compaction, Both, AnyTime;
-    /// Reads of a file that make it worth compacting; 0 never.
-    read_triggered_compaction_threshold: f64 = 0.0, Accepted("reads start compactions by what they cost: see compaction_for_reads"), Compaction, New, AnyTime;
+    /// Reads for each byte of a file that found no value in it, by samples, from which on it is
+    /// compacted; 0 never. Beside `compaction_for_reads`, which needs no number.
+    read_triggered_compaction_threshold: f64 = 0.0, Live, Compaction, New, AnyTime;
     /// Seconds that a file of the last level is left alone before its garbage is collected.
     bottommost_file_compaction_delay: u32 = 0, Accepted("a file is looked at once no snapshot needs its garbage"), Compaction, New, AnyTime;
     /// Keeps recent data off the last level, in seconds; 0 for none.

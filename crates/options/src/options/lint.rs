@@ -254,6 +254,13 @@ impl Linter<'_> {
             "levels that hardly grow are rewritten over and over",
             "set it to between 4 and 12",
         );
+        let reads = o.read_triggered_compaction_threshold;
+        self.error_if(
+            !reads.is_finite() || reads < 0.0,
+            "read_triggered_compaction_threshold",
+            "it must be finite and not below 0",
+            "set it to 0 for never, or to 0.01 to begin with",
+        );
         let level0 = u64::try_from(o.level0_file_num_compaction_trigger).unwrap_or(0)
             * (o.write_buffer_size as u64);
         self.advise_if(

@@ -11,6 +11,7 @@ mod compaction;
 mod database;
 mod human;
 mod numbers;
+mod reads;
 mod stages;
 mod stalls;
 mod tables;
@@ -33,7 +34,7 @@ pub type PropertyMap = BTreeMap<String, String>;
 
 /// Names of texts, without the prefix `rocksdb.`; those that end in `-at-level` and the like take a
 /// number.
-const TEXTS: [&str; 22] = [
+const TEXTS: [&str; 23] = [
     "num-files-at-level",
     "compression-ratio-at-level",
     "levelstats",
@@ -55,6 +56,7 @@ const TEXTS: [&str; 22] = [
     "blob-stats",
     "esker.stalls",
     "esker.compaction-stages",
+    "esker.read-amplification",
     "esker.shape",
 ];
 
@@ -126,6 +128,7 @@ impl Db {
             "dbstats" if plain => Some(database::map(core)),
             "db-write-stall-stats" if plain => Some(database::stall_map(core)),
             "esker.compaction-stages" if plain => Some(stages::map(family)),
+            "esker.read-amplification" if plain => Some(reads::map(family)),
             "esker.stalls" if plain => Some(stalls::map(core, family)),
             "block-cache-entry-stats" | "fast-block-cache-entry-stats" if plain => {
                 cache::map(core, family)
@@ -185,6 +188,7 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
         ("options-statistics", None) => core.services.statistics.as_ref().map(|s| s.to_string()),
         ("blob-stats", None) => Some(tables::blob_stats(family)),
         ("esker.compaction-stages", None) => Some(stages::text(core, family)),
+        ("esker.read-amplification", None) => Some(reads::text(family)),
         ("esker.stalls", None) => Some(stalls::text(core)),
         ("esker.shape", None) => Some(esker_lsm::shape::draw(&family.view_guard().version)),
         _ => None,
@@ -327,6 +331,9 @@ impl Core {
             self.services
                 .info_log
                 .info(format_args!("{}", stages::text(self, &family)));
+            self.services
+                .info_log
+                .info(format_args!("{}", reads::text(&family)));
         }
         let stalls = stalls::text(self);
         if !stalls.is_empty() {

@@ -1,0 +1,181 @@
+//! What the reads of one thread took: blocks, filters, comparisons of keys.
+//!
+//! Each thread has its own figures, so counting takes no lock and no atomic operation. The perf
+//! context shows them, and the read amplification of a family is a sum of differences of them. A
+//! read counts in [`super::ReadCounters`] on its stack and adds them up here once; what goes with
+//! I/O is added at once.
+
+use super::observer::BlockRole;
+use std::cell::Cell;
+
+macro_rules! figures {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A figure of [`ReadWork`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum ReadFigure {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl ReadFigure {
+            /// All of them.
+            pub const ALL: &'static [ReadFigure] = &[$(ReadFigure::$name),*];
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+        }
+    };
+}
+
+figures! {
+    /// Blocks of entries read from files.
+    DataBlocksRead,
+    /// Blocks of indexes read from files.
+    IndexBlocksRead,
+    /// Blocks of filters read from files.
+    FilterBlocksRead,
+    /// Other blocks read from files: properties, tombstones, dictionaries.
+    MetaBlocksRead,
+    /// Stored bytes of the blocks of entries.
+    DataBytesRead,
+    /// Stored bytes of the blocks of indexes.
+    IndexBytesRead,
+    /// Stored bytes of the blocks of filters.
+    FilterBytesRead,
+    /// Stored bytes of the other blocks.
+    MetaBytesRead,
+    /// Blocks of entries found in the cache.
+    DataHits,
+    /// Blocks of indexes found in the cache.
+    IndexHits,
+    /// Blocks of filters found in the cache.
+    FilterHits,
+    /// Filters that said no.
+    FiltersUseful,
+    /// Filters that said maybe.
+    FiltersPassed,
+    /// Comparisons of keys in indexes and blocks: of whole keys, or of eight bytes of them.
+    KeysCompared,
+    /// Tables searched, by their filters alone or further.
+    TablesSearched,
+    /// Memtables searched.
+    MemtablesSearched,
+}
+
+struct Figures {
+    is_counting: Cell<bool>,
+    figures: [Cell<u64>; ReadFigure::COUNT],
+}
+
+thread_local! {
+    static FIGURES: Figures = const {
+        Figures {
+            is_counting: Cell::new(true),
+            figures: [const { Cell::new(0) }; ReadFigure::COUNT],
+        }
+    };
+}
+
+/// The figures of a thread at a moment, or what was added to them since another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadWork([u64; ReadFigure::COUNT]);
+
+impl ReadWork {
+    /// The figures of the calling thread.
+    pub fn of_thread() -> ReadWork {
+        FIGURES.with(|f| ReadWork(std::array::from_fn(|i| f.figures[i].get())))
+    }
+
+    /// What was added since `before`.
+    pub fn since(&self, before: &ReadWork) -> ReadWork {
+        ReadWork(std::array::from_fn(|i| self.0[i].wrapping_sub(before.0[i])))
+    }
+
+    /// One figure.
+    pub fn get(&self, figure: ReadFigure) -> u64 {
+        self.0[figure as usize]
+    }
+
+    /// The sum of several figures.
+    pub fn sum(&self, figures: &[ReadFigure]) -> u64 {
+        figures.iter().map(|f| self.get(*f)).sum()
+    }
+}
+
+/// Adds to several figures of the calling thread, if it counts.
+#[inline]
+pub fn add_read_work<const N: usize>(amounts: [(ReadFigure, u64); N]) {
+    FIGURES.with(|f| {
+        if f.is_counting.get() {
+            for (figure, amount) in amounts {
+                let figure = &f.figures[figure as usize];
+                figure.set(figure.get().wrapping_add(amount));
+            }
+        }
+    });
+}
+
+/// Sets the figures of the calling thread to 0.
+pub fn reset_read_work() {
+    FIGURES.with(|f| f.figures.iter().for_each(|figure| figure.set(0)));
+}
+
+/// Whether the calling thread counts; it does unless told otherwise.
+pub fn set_read_work_counting(counts: bool) {
+    FIGURES.with(|f| f.is_counting.set(counts));
+}
+
+/// A block was read from a file; `None` for one that is neither data nor index nor filter.
+pub(super) fn count_block_read(role: Option<BlockRole>, stored: usize) {
+    use ReadFigure as F;
+    let (blocks, bytes) = match role {
+        Some(BlockRole::Data) => (F::DataBlocksRead, F::DataBytesRead),
+        Some(BlockRole::Index) => (F::IndexBlocksRead, F::IndexBytesRead),
+        Some(BlockRole::Filter) => (F::FilterBlocksRead, F::FilterBytesRead),
+        None => (F::MetaBlocksRead, F::MetaBytesRead),
+    };
+    add_read_work([(blocks, 1), (bytes, stored as u64)]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_has_its_own_figures_and_counts_unless_told_otherwise() {
+        reset_read_work();
+        let before = ReadWork::of_thread();
+        add_read_work([(ReadFigure::DataHits, 2), (ReadFigure::KeysCompared, 7)]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| add_read_work([(ReadFigure::DataHits, 100)]));
+        });
+        set_read_work_counting(false);
+        add_read_work([(ReadFigure::DataHits, 1000)]);
+        set_read_work_counting(true);
+        let work = ReadWork::of_thread().since(&before);
+        assert_eq!(work.get(ReadFigure::DataHits), 2);
+        assert_eq!(
+            work.sum(&[ReadFigure::DataHits, ReadFigure::KeysCompared]),
+            9
+        );
+        reset_read_work();
+        assert_eq!(ReadWork::of_thread(), ReadWork::default());
+    }
+
+    #[test]
+    fn blocks_are_counted_by_what_they_are_for() {
+        reset_read_work();
+        count_block_read(Some(BlockRole::Data), 100);
+        count_block_read(Some(BlockRole::Index), 20);
+        count_block_read(Some(BlockRole::Filter), 3);
+        count_block_read(None, 4000);
+        let work = ReadWork::of_thread();
+        let bytes = [
+            ReadFigure::DataBytesRead,
+            ReadFigure::IndexBytesRead,
+            ReadFigure::FilterBytesRead,
+            ReadFigure::MetaBytesRead,
+        ];
+        assert_eq!(bytes.map(|f| work.get(f)), [100, 20, 3, 4000]);
+        assert_eq!(work.get(ReadFigure::FilterBlocksRead), 1);
+    }
+}
