@@ -10,6 +10,7 @@ mod cache;
 mod compaction;
 mod database;
 mod human;
+mod memory;
 mod numbers;
 mod stages;
 mod stalls;
@@ -33,7 +34,7 @@ pub type PropertyMap = BTreeMap<String, String>;
 
 /// Names of texts, without the prefix `rocksdb.`; those that end in `-at-level` and the like take a
 /// number.
-const TEXTS: [&str; 22] = [
+const TEXTS: [&str; 23] = [
     "num-files-at-level",
     "compression-ratio-at-level",
     "levelstats",
@@ -55,6 +56,7 @@ const TEXTS: [&str; 22] = [
     "blob-stats",
     "esker.stalls",
     "esker.compaction-stages",
+    "esker.memory",
     "esker.shape",
 ];
 
@@ -126,6 +128,7 @@ impl Db {
             "dbstats" if plain => Some(database::map(core)),
             "db-write-stall-stats" if plain => Some(database::stall_map(core)),
             "esker.compaction-stages" if plain => Some(stages::map(family)),
+            "esker.memory" if plain => Some(memory::map(core)),
             "esker.stalls" if plain => Some(stalls::map(core, family)),
             "block-cache-entry-stats" | "fast-block-cache-entry-stats" if plain => {
                 cache::map(core, family)
@@ -185,6 +188,7 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
         ("options-statistics", None) => core.services.statistics.as_ref().map(|s| s.to_string()),
         ("blob-stats", None) => Some(tables::blob_stats(family)),
         ("esker.compaction-stages", None) => Some(stages::text(core, family)),
+        ("esker.memory", None) => Some(memory::text(core)),
         ("esker.stalls", None) => Some(stalls::text(core)),
         ("esker.shape", None) => Some(esker_lsm::shape::draw(&family.view_guard().version)),
         _ => None,
