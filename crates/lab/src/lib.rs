@@ -18,7 +18,7 @@
 //! * [`codec`]: benchmarks of single routines.
 //! * [`limits`]: what the machine allows a row at most.
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
-//! * [`shape`], [`process`]: what the tree and the process looked like around a step.
+//! * [`shape`], [`process`], [`memory`]: what the tree and the process looked like around a step.
 //! * [`model`]: calculators of amplification and scalability.
 //! * [`relational`]: rows, indexes and transactions: workloads, engines, servers.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
@@ -45,6 +45,7 @@ pub mod interrupt;
 pub mod laboratory;
 pub mod limits;
 pub mod measure;
+pub mod memory;
 pub mod model;
 pub mod options;
 pub mod page;

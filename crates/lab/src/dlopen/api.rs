@@ -8,6 +8,7 @@ use std::ffi::{c_char, c_double, c_int, c_uchar, c_void};
 use std::path::Path;
 
 use super::Handle;
+use super::allocator::MallInfo;
 use crate::{Failure, Result};
 
 type Text = *const c_char;
@@ -53,7 +54,8 @@ macro_rules! functions {
                         .map_err(|e| refused("this is no RocksDB C library:", path, &e))?;
                 )*
                 $(
-                    // SAFETY: the signature is the one that RocksDB's header declares.
+                    // SAFETY: the signature is the one that RocksDB's or the allocator's header
+                    // declares.
                     let $ofield = unsafe { library.get::<unsafe extern "C" fn($($oarg),*) $(-> $oret)?>($oname) };
                     let $ofield = $ofield.ok().map(|found| *found);
                 )*
@@ -146,6 +148,8 @@ functions! {
         livefiles_destroy = b"rocksdb_livefiles_destroy" (Handle);
     }
     optional {
+        mallctl = b"mallctl" (Text, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
+        mallinfo2 = b"mallinfo2" () -> MallInfo;
         set_perf_level = b"rocksdb_set_perf_level" (c_int);
         perfcontext_create = b"rocksdb_perfcontext_create" () -> Handle;
         perfcontext_reset = b"rocksdb_perfcontext_reset" (Handle);
