@@ -38,7 +38,7 @@ impl<S: Store, O: Fn(&OpenPlan) -> Result<S>> Runner<'_, S, O> {
                 store.compact_all(name == "compact", subcompactions)?;
             }
             "compact0" | "compact1" => {
-                said = format!(" ({})", store.compact_level(u32::from(name == "compact1"))?);
+                said = format!(" ({})", compact_level(store, u32::from(name == "compact1"))?);
             }
             "flush" => store.flush()?,
             "waitforcompaction" => store.wait_for_compaction()?,
@@ -185,6 +185,20 @@ impl<S: Store, O: Fn(&OpenPlan) -> Result<S>> Runner<'_, S, O> {
             ))),
         }
     }
+}
+
+/// Merges a level down. As `db_bench` does, it begins again behind a compaction that has some of
+/// the files already.
+fn compact_level<S: Store>(store: &S, from: u32) -> Result<String> {
+    const TRIES: u32 = 20;
+    let is_busy = |failure: &Failure| failure.to_string().contains("already being compacted");
+    for _ in 1..TRIES {
+        match store.compact_level(from) {
+            Err(failure) if is_busy(&failure) => store.wait_for_compaction()?,
+            done => return done,
+        }
+    }
+    store.compact_level(from)
 }
 
 /// The path of a flag that has to be given.
