@@ -22,7 +22,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::memory::EngineAllocator;
+use crate::allocated::EngineAllocator;
 use crate::slowest::Account;
 use crate::store::{Iter, OpenPlan, Session, SessionPlan, Store, not_driven};
 use crate::{Failure, Result};

@@ -18,7 +18,8 @@
 //! * [`codec`]: benchmarks of single routines.
 //! * [`limits`]: what the machine allows a row at most.
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
-//! * [`shape`], [`process`], [`memory`]: what the tree and the process looked like around a step.
+//! * [`shape`], [`process`]: what the tree and the process looked like around a step.
+//! * [`memory`], [`allocated`]: resident memory by owner; what allocators say of themselves.
 //! * [`model`]: calculators of amplification and scalability.
 //! * [`relational`]: rows, indexes and transactions: workloads, engines, servers.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
@@ -31,6 +32,7 @@
 //! which is behind a feature.
 #![deny(unsafe_code)]
 
+pub mod allocated;
 pub mod bench;
 pub mod benchmarks;
 pub mod codec;

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::memory::EngineAllocator;
+use crate::allocated::EngineAllocator;
 use crate::slowest::Account;
 use crate::{Failure, Result};
 

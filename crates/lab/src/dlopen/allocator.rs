@@ -6,21 +6,7 @@
 use std::ffi::c_void;
 
 use super::api::Api;
-use crate::memory::{Allocated, EngineAllocator};
-
-/// The figures of `mallinfo2`, in its order.
-#[repr(C)]
-pub(super) struct MallInfo {
-    /// Bytes of all heaps.
-    arena: usize,
-    _pieces: [usize; 3],
-    /// Bytes of pieces that have a mapping of their own.
-    mapped: usize,
-    _unused: [usize; 2],
-    /// Bytes of pieces in heaps that are in use.
-    used: usize,
-    _free: [usize; 2],
-}
+use crate::allocated::{Allocated, EngineAllocator};
 
 /// The figures of the allocators that the library may use.
 pub(super) fn of(api: &Api) -> EngineAllocator {

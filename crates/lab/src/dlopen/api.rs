@@ -8,7 +8,6 @@ use std::ffi::{c_char, c_double, c_int, c_uchar, c_void};
 use std::path::Path;
 
 use super::Handle;
-use super::allocator::MallInfo;
 use crate::{Failure, Result};
 
 type Text = *const c_char;
@@ -19,6 +18,20 @@ type Error = *mut *mut c_char;
 pub(super) struct Slice {
     pub(super) data: Text,
     pub(super) size: usize,
+}
+
+/// The figures of `mallinfo2`, in its order.
+#[repr(C)]
+pub(super) struct MallInfo {
+    /// Bytes of all heaps.
+    pub(super) arena: usize,
+    _pieces: [usize; 3],
+    /// Bytes of pieces that have a mapping of their own.
+    pub(super) mapped: usize,
+    _unused: [usize; 2],
+    /// Bytes of pieces in heaps that are in use.
+    pub(super) used: usize,
+    _free: [usize; 2],
 }
 
 /// A failure with what the loader says went wrong; the error's own text has only the name of the
