@@ -2,7 +2,7 @@
 
 use crate::CacheKey;
 use crate::clock::ClockShard;
-use crate::entry::{Glimpse, Held, Looked, Priority, Removed};
+use crate::entry::{Entry, Glimpse, Held, Looked, Priority, Removed};
 use crate::flights::{Flight, Flights};
 use crate::options::{CacheFull, CacheKind, CacheOptions};
 use crate::shard::Shard;
@@ -46,6 +46,8 @@ pub struct Cache<V> {
     options: Mutex<CacheOptions>,
     /// Bytes of the capacity that are used for something else.
     reserved: AtomicUsize,
+    /// What is charged for an entry beside its value.
+    metadata: usize,
     flights: Flights,
 }
 
@@ -66,6 +68,7 @@ const ESTIMATED_CHARGE_MIN: usize = 64;
 impl<V> Shards<V> {
     fn new(options: &CacheOptions) -> Self {
         let number = 1usize << options.shard_bits();
+        let charges = options.charge_metadata;
         let charge = match options.kind {
             CacheKind::Lru => {
                 let shard = || CachePadded::new(Mutex::new(Rank::LEAF, Shard::new()));
@@ -83,8 +86,17 @@ impl<V> Shards<V> {
                 (entries / 5 + 1, false)
             }
         };
-        let shard = || ClockShard::new(buckets, grows);
+        let shard = || ClockShard::new(buckets, grows, charges);
         Shards::Clock((0..number).map(|_| shard()).collect())
+    }
+
+    /// What a shard of this kind takes for an entry, in its allocation and, where that does not
+    /// depend on the table, beside it.
+    fn metadata(&self) -> usize {
+        match self {
+            Shards::Lru(_) => Entry::<V>::metadata() + Shard::<V>::bytes_per_entry(),
+            Shards::Clock(_) => Entry::<V>::metadata(),
+        }
     }
 
     fn len(&self) -> usize {
@@ -106,8 +118,15 @@ impl<V> Cache<V> {
 
     /// An empty cache.
     pub fn new(options: CacheOptions) -> Self {
+        let shards = Shards::new(&options);
+        let metadata = if options.charge_metadata {
+            shards.metadata()
+        } else {
+            0
+        };
         let cache = Cache {
-            shards: Shards::new(&options),
+            shards,
+            metadata,
             options: Mutex::new(Self::OPTIONS_RANK, options),
             reserved: AtomicUsize::new(0),
             flights: Flights::new(),
@@ -154,7 +173,9 @@ impl<V> Cache<V> {
         self.flights.begin(key, key.hash())
     }
 
-    /// Adds `value`, displacing an entry of the same key and evicting what has to go.
+    /// Adds `value`, displacing an entry of the same key and evicting what has to go. `charge` is
+    /// the memory of the value, its own size included; what the cache takes beside it is added
+    /// where [`CacheOptions::charge_metadata`] says so.
     ///
     /// A value larger than its shard is not kept, which is no error unless the limit is strict.
     pub fn insert(
@@ -165,7 +186,7 @@ impl<V> Cache<V> {
         priority: Priority,
     ) -> Result<Held<V>, CacheFull> {
         let hash = key.hash();
-        let held = Held::new(key, value, charge, priority);
+        let held = Held::new(key, value, charge + self.metadata, priority);
         let mut removed = Removed::new();
         let kept = match &self.shards {
             Shards::Lru(shards) => (of_hash(shards, hash).lock()).insert(&held, hash, &mut removed),
@@ -261,7 +282,8 @@ impl<V> Cache<V> {
         self.options().capacity
     }
 
-    /// Bytes charged now.
+    /// Bytes charged now: for values, for what is reserved and, where metadata are charged, for
+    /// what the cache takes beside the values.
     pub fn usage(&self) -> usize {
         let mut sum = self.reserved.load(Ordering::Relaxed);
         for_each_shard!(self, shard, sum += shard.usage());
@@ -275,6 +297,20 @@ impl<V> Cache<V> {
             Shards::Clock(shards) => size_of_val(&**shards),
         };
         for_each_shard!(self, shard, sum += shard.overhead());
+        sum
+    }
+
+    /// Bytes that are taken for something else.
+    pub fn reserved(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the cache and all entries take now, whatever is charged; `memory_of` says what
+    /// a value takes, its own size included. Walks all entries: for reports.
+    pub fn memory(&self, memory_of: impl Fn(&V) -> usize) -> usize {
+        let mut sum = self.overhead();
+        let metadata = Entry::<V>::metadata();
+        self.for_each(|e| sum += memory_of(e.value) + metadata);
         sum
     }
 

@@ -6,6 +6,7 @@
 
 use crate::CacheKey;
 use crate::sync::{AtomicU8, Ordering, SlotGuard};
+use esker_sync::memory::usable_size;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -40,6 +41,12 @@ pub(crate) struct Entry<V> {
 }
 
 impl<V> Entry<V> {
+    /// Bytes that the allocation of an entry has beside its value: the counts of references, the
+    /// other fields, and what the allocator rounds up.
+    pub(crate) fn metadata() -> usize {
+        usable_size(2 * size_of::<usize>() + size_of::<Self>()).saturating_sub(size_of::<V>())
+    }
+
     pub(crate) fn new(key: CacheKey, value: V, charge: usize, priority: Priority) -> Self {
         Entry {
             key,
@@ -105,6 +112,14 @@ impl<V> Held<V> {
     }
 }
 
+impl<V> Held<V> {
+    /// What the cache charges for it; 0 for a value that is in none.
+    #[inline]
+    pub fn charge(&self) -> usize {
+        self.0.charge
+    }
+}
+
 impl<V> Clone for Held<V> {
     #[inline]
     fn clone(&self) -> Self {
@@ -134,6 +149,17 @@ pub struct Glimpse<V>(pub(crate) Looked<V>);
 pub(crate) enum Looked<V> {
     Held(Held<V>),
     Guarded(SlotGuard<Entry<V>>),
+}
+
+impl<V> Glimpse<V> {
+    /// What the cache charges for it.
+    #[inline]
+    pub fn charge(&self) -> usize {
+        match &self.0 {
+            Looked::Held(held) => held.charge(),
+            Looked::Guarded(entry) => entry.charge,
+        }
+    }
 }
 
 impl<V> Deref for Glimpse<V> {

@@ -47,6 +47,9 @@ pub struct CacheOptions {
     /// Two to this power shards; negative: one per 512 KB of capacity (2 MB for a clock), at most
     /// 64.
     pub num_shard_bits: i32,
+    /// Charge what the cache itself takes for an entry as well: RocksDB's
+    /// `kFullChargeCacheMetadata`, its default.
+    pub charge_metadata: bool,
     /// Refuse an insert that does not fit, instead of going over the capacity while entries are
     /// pinned.
     pub strict_capacity_limit: bool,
@@ -64,6 +67,7 @@ impl Default for CacheOptions {
             kind: CacheKind::AUTO_CLOCK,
             capacity: 32 << 20,
             num_shard_bits: DEFAULT_SHARD_BITS,
+            charge_metadata: true,
             strict_capacity_limit: false,
             high_pri_pool_ratio: 0.5,
             low_pri_pool_ratio: 0.0,

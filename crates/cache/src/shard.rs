@@ -71,6 +71,11 @@ impl<V> Shard<V> {
         }
     }
 
+    /// Bytes of the table and the slab for an entry, were both full.
+    pub(crate) const fn bytes_per_entry() -> usize {
+        size_of::<Slot<V>>() + size_of::<u32>()
+    }
+
     /// Bytes of the table and the slab.
     pub(crate) fn overhead(&self) -> usize {
         self.table.allocation_size()

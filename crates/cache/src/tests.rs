@@ -12,6 +12,7 @@ fn key(n: u64) -> CacheKey {
 fn one_shard(capacity: usize) -> CacheOptions {
     CacheOptions {
         num_shard_bits: 0,
+        charge_metadata: false,
         high_pri_pool_ratio: 0.0,
         ..CacheOptions::lru(capacity)
     }
@@ -158,6 +159,7 @@ fn values_are_dropped_outside_the_lock() {
 fn threads_agree_on_the_sums() {
     let cache = Cache::new(CacheOptions {
         num_shard_bits: 2,
+        charge_metadata: false,
         ..CacheOptions::lru(200)
     });
     std::thread::scope(|s| {
@@ -253,9 +255,80 @@ proptest! {
         beside_a_map(pools, &ops)?;
         let clock = |charge| CacheOptions {
             num_shard_bits: 0,
+            charge_metadata: false,
             ..CacheOptions::hyper_clock(40, charge)
         };
         beside_a_map(clock(0), &ops)?;
         beside_a_map(clock(3), &ops)?;
+    }
+}
+
+/// A cache of one shard that charges what it takes itself.
+fn charging(options: CacheOptions) -> CacheOptions {
+    CacheOptions {
+        num_shard_bits: 0,
+        charge_metadata: true,
+        ..options
+    }
+}
+
+#[test]
+fn metadata_are_charged_with_the_entries() {
+    for options in [
+        CacheOptions::lru(1 << 20),
+        CacheOptions::hyper_clock(1 << 20, 0),
+    ] {
+        let cache = Cache::new(charging(options));
+        let empty = cache.usage();
+        assert!(empty <= cache.overhead(), "{empty}");
+        let kept = cache.insert(key(1), 7u64, 1000, Priority::Low);
+        drop(kept.expect("room"));
+        // The allocation has a key, two counts and a charge beside the value.
+        let metadata = cache.usage() - empty - 1000;
+        assert!((48..256).contains(&metadata), "{options:?}: {metadata}");
+        assert_eq!(cache.pinned_usage(), 0);
+        cache.erase(key(1));
+        assert_eq!(cache.usage(), empty);
+    }
+}
+
+#[test]
+fn no_more_memory_is_taken_than_the_capacity() {
+    const CAPACITY: usize = 256 << 10;
+    for options in [
+        CacheOptions::lru(CAPACITY),
+        CacheOptions::hyper_clock(CAPACITY, 0),
+        CacheOptions::hyper_clock(CAPACITY, 64),
+    ] {
+        let cache = Cache::new(charging(options));
+        for n in 0..50_000 {
+            let kept = cache.insert(key(n), n, size_of::<u64>(), Priority::Low);
+            drop(kept.expect("not strict"));
+        }
+        let entries = cache.stats().entries();
+        assert!(cache.usage() <= CAPACITY, "{options:?}: {}", cache.usage());
+        // A table that grew leaves less room, which the next insertion makes.
+        let memory = cache.memory(|_| size_of::<u64>());
+        let most = match options.kind {
+            // Slots and buckets of a table that doubles may be empty.
+            crate::CacheKind::Lru => 2 * CAPACITY,
+            _ => CAPACITY + (4 << 10),
+        };
+        assert!(
+            memory > CAPACITY / 2 && memory <= most,
+            "{options:?}: {memory}"
+        );
+        assert!(entries > 500 && entries < CAPACITY / 64, "{entries}");
+        // Without that, there are as many entries as values fit.
+        let free = Cache::new(CacheOptions {
+            charge_metadata: false,
+            ..charging(options)
+        });
+        for n in 0..50_000 {
+            let kept = free.insert(key(n), n, size_of::<u64>(), Priority::Low);
+            drop(kept.expect("not strict"));
+        }
+        assert!(free.stats().entries() > 2 * entries);
+        assert!(free.memory(|_| size_of::<u64>()) > CAPACITY);
     }
 }

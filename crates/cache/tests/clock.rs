@@ -12,6 +12,7 @@ fn key(n: u64) -> CacheKey {
 fn clock(capacity: usize) -> CacheOptions {
     CacheOptions {
         num_shard_bits: 0,
+        charge_metadata: false,
         ..CacheOptions::hyper_clock(capacity, 0)
     }
 }
@@ -19,6 +20,7 @@ fn clock(capacity: usize) -> CacheOptions {
 fn lru(capacity: usize) -> CacheOptions {
     CacheOptions {
         num_shard_bits: 0,
+        charge_metadata: false,
         ..CacheOptions::lru(capacity)
     }
 }
@@ -195,6 +197,7 @@ fn a_table_grows_and_keeps_all() {
 fn small_shards_keep_all_that_fits() {
     let cache = Cache::new(CacheOptions {
         num_shard_bits: 6,
+        charge_metadata: false,
         ..CacheOptions::hyper_clock(400_000, 0)
     });
     for n in 0..100_000 {
@@ -208,6 +211,7 @@ fn small_shards_keep_all_that_fits() {
 fn a_fixed_table_does_not_grow() {
     let options = CacheOptions {
         num_shard_bits: 0,
+        charge_metadata: false,
         ..CacheOptions::hyper_clock(64_000, 640)
     };
     let cache = Cache::new(options);
@@ -236,6 +240,7 @@ fn a_strict_limit_holds_with_threads() {
     let cache = Cache::new(CacheOptions {
         strict_capacity_limit: true,
         num_shard_bits: 1,
+        charge_metadata: false,
         ..CacheOptions::hyper_clock(400, 0)
     });
     let (refused, over) = std::thread::scope(|scope| {

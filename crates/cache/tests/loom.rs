@@ -26,6 +26,7 @@ fn explore(name: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'sta
 fn clock(capacity: usize) -> Arc<Cache<u64>> {
     Arc::new(Cache::new(CacheOptions {
         num_shard_bits: 0,
+        charge_metadata: false,
         ..CacheOptions::hyper_clock(capacity, 0)
     }))
 }
@@ -151,6 +152,7 @@ fn a_strict_limit_is_never_exceeded() {
         let cache = Arc::new(Cache::new(CacheOptions {
             num_shard_bits: 0,
             strict_capacity_limit: true,
+            charge_metadata: false,
             ..CacheOptions::hyper_clock(1, 0)
         }));
         put(&cache, 1, 10);

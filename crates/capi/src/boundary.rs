@@ -139,6 +139,19 @@ pub(crate) fn put_at<T>(out: *mut T, index: usize, value: T) {
     }
 }
 
+/// Tells the engine, once, whose sizes the allocations of this process have: what the application
+/// links or preloads decides.
+pub(crate) fn learn_allocator() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the name ends with NUL; only whether there is such a symbol is used.
+        let control = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallctl".as_ptr()) };
+        if !control.is_null() {
+            esker::declare_allocator(esker::Allocator::Jemalloc);
+        }
+    });
+}
+
 /// Room from `malloc` for `length` bytes; NULL when there is none.
 fn allocate(length: usize) -> *mut c_char {
     // SAFETY: malloc may be called with any size; 0 is avoided so that NULL means failure.

@@ -3,7 +3,7 @@
 //! There are two kinds, as in RocksDB: a sharded LRU, and a clock that takes no lock on a hit. The
 //! clock's table grows unless the charge of an entry was estimated.
 
-use crate::boundary::{attempt, destroy, exclusive, give, quiet, shared};
+use crate::boundary::{attempt, destroy, exclusive, give, learn_allocator, quiet, shared};
 use crate::*;
 use esker::{BlockCache, CacheKind, CacheOptions};
 use std::ffi::c_int;
@@ -17,10 +17,12 @@ pub struct rocksdb_cache_t {
 
 /// An LRU cache.
 pub(crate) fn lru(capacity: usize) -> Arc<BlockCache> {
+    learn_allocator();
     Arc::new(BlockCache::new(CacheOptions::lru(capacity)))
 }
 
 fn made(options: CacheOptions) -> *mut rocksdb_cache_t {
+    learn_allocator();
     let cache = Arc::new(BlockCache::new(options));
     give(rocksdb_cache_t { cache })
 }

@@ -5,8 +5,8 @@
 //! here is kept, so that its getter tells it, and listed in `spec/differences.md`.
 
 use crate::boundary::{
-    attempt, call, destroy, exclusive, free, give, malloc_array, malloc_text, many, path, put,
-    quiet, shared, text,
+    attempt, call, destroy, exclusive, free, give, learn_allocator, malloc_array, malloc_text,
+    many, path, put, quiet, shared, text,
 };
 use crate::*;
 use esker::Options;
@@ -77,7 +77,10 @@ impl rocksdb_options_t {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_options_create() -> *mut rocksdb_options_t {
-    quiet(ptr::null_mut(), || give(rocksdb_options_t::default()))
+    quiet(ptr::null_mut(), || {
+        learn_allocator();
+        give(rocksdb_options_t::default())
+    })
 }
 
 #[unsafe(no_mangle)]

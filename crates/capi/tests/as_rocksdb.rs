@@ -325,6 +325,10 @@ fn the_memory_of_an_empty_cache_is_its_tables() {
     flush(db);
     assert!(get(db, "a").is_some());
     assert!(total() > empty);
+    assert!(rocksdb_cache_get_usage(cache) > 0);
+    let clock = rocksdb_cache_create_hyper_clock(1 << 20, 0);
+    assert!(rocksdb_cache_get_usage(clock) > 0, "its table is charged");
+    rocksdb_cache_destroy(clock);
     rocksdb_memory_consumers_destroy(consumers);
     rocksdb_close(db);
     rocksdb_block_based_options_destroy(table);

@@ -40,6 +40,8 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "jemalloc")]
+    esker::declare_allocator(esker::Allocator::Jemalloc);
     let cli = args::Cli::parse();
     match args::run(cli) {
         Ok(code) => code,

@@ -49,7 +49,7 @@ pub use db::{
 pub use esker_cache::{CacheKind, CacheOptions};
 pub use esker_codec as codec;
 pub use esker_env::{self as env, Env};
-pub use esker_files::table::BlockCache;
+pub use esker_files::table::{BlockCache, CachedBlock};
 pub use esker_format::FamilyId;
 pub use esker_format::batch::WriteBatch;
 pub use esker_format::comparator::{Comparator, KeyOrder};
@@ -63,6 +63,7 @@ use esker_options::{memory, runtime};
 #[doc(inline)]
 pub use esker_options::{observe, options};
 pub use esker_status::{Error, ErrorKind, LockHolder, Result, Subcode};
+pub use esker_sync::memory::{Allocator, declare_allocator};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};
 pub use memory::{SstFileManager, WriteBufferManager};

@@ -1,5 +1,6 @@
 //! Memory aligned for `O_DIRECT`, by over-allocation: no unsafe code is needed for it.
 
+use esker_sync::memory::{Counted, Gauge, usable_size};
 use esker_sync::{Mutex, Rank};
 use std::sync::Arc;
 
@@ -8,10 +9,15 @@ pub const DIRECT_ALIGN: usize = 4096;
 /// Most bytes of buffers that are kept for the next user.
 const SPARE_BYTES_MAX: usize = 16 << 20;
 
+/// Bytes of all [`AlignedBuf`]s of the process, those that wait for the next user included.
+pub static FILE_BUFFERS: Gauge = Gauge::new();
+
 /// A buffer whose first byte is aligned to 4096.
 #[derive(Debug)]
 pub struct AlignedBuf {
     bytes: Vec<u8>,
+    /// `None` when the memory has gone elsewhere.
+    counted: Option<Counted>,
     start: usize,
     len: usize,
     /// Takes the memory back when the buffer is dropped.
@@ -26,6 +32,7 @@ impl AlignedBuf {
         let address = bytes.as_ptr().addr();
         AlignedBuf {
             start: address.next_multiple_of(DIRECT_ALIGN) - address,
+            counted: Some(Counted::new(&FILE_BUFFERS, usable_size(bytes.capacity()))),
             bytes,
             len,
             home: None,
@@ -93,6 +100,7 @@ impl Drop for AlignedBuf {
         if let Some(home) = self.home.take() {
             home.put(AlignedBuf {
                 bytes: std::mem::take(&mut self.bytes),
+                counted: self.counted.take(),
                 start: self.start,
                 len: self.len,
                 home: None,

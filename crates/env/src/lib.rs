@@ -24,7 +24,7 @@ mod sys;
 mod system;
 mod write_behind;
 
-pub use aligned::{AlignedBuf, DIRECT_ALIGN};
+pub use aligned::{AlignedBuf, DIRECT_ALIGN, FILE_BUFFERS};
 pub use contract::*;
 pub use dirs::make_dir;
 pub use exec::*;

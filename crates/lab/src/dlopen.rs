@@ -9,7 +9,9 @@
 #![allow(unsafe_code)]
 
 mod account;
+mod allocator;
 mod api;
+mod files;
 mod open;
 mod transactions;
 
@@ -20,6 +22,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::allocated::EngineAllocator;
 use crate::slowest::Account;
 use crate::store::{Iter, OpenPlan, Session, SessionPlan, Store, not_driven};
 use crate::{Failure, Result};
@@ -149,27 +152,6 @@ impl LibStore {
             std::thread::sleep(Duration::from_millis(50));
         }
         Ok(())
-    }
-
-    /// Names and levels of all live table files.
-    fn live_files(&self) -> Vec<(i32, CString)> {
-        let api = &self.inner.api;
-        // SAFETY: `db` is open; the list is freed below.
-        let list = unsafe { (api.livefiles)(self.inner.db) };
-        // SAFETY: `list` is the library's, not yet freed.
-        let count = unsafe { (api.livefiles_count)(list) };
-        let files = (0..count)
-            .map(|i| {
-                // SAFETY: `i` is below the list's count.
-                let level = unsafe { (api.livefiles_level)(list, i) };
-                // SAFETY: `i` is below the list's count; the name lives as long as the list.
-                let name = unsafe { CStr::from_ptr((api.livefiles_name)(list, i)) };
-                (level, name.to_owned())
-            })
-            .collect();
-        // SAFETY: `list` is not used after this.
-        unsafe { (api.livefiles_destroy)(list) };
-        files
     }
 }
 
@@ -347,6 +329,10 @@ impl Store for LibStore {
         // SAFETY: `db` is open and `name` zero-terminated.
         let text = unsafe { (api.property_value)(self.inner.db, name.as_ptr()) };
         (!text.is_null()).then(|| api.take_text(text))
+    }
+
+    fn allocator(&self) -> EngineAllocator {
+        allocator::of(&self.inner.api)
     }
 
     fn statistics(&self) -> Option<String> {

@@ -21,6 +21,7 @@
 //! * [`workload`], [`runner`]: the benchmarks, and what drives them.
 //! * [`shape`], [`process`]: what the tree and the process looked like around a step;
 //!   [`read_work`]: what its reads took.
+//! * [`memory`], [`allocated`]: resident memory by owner; what allocators say of themselves.
 //! * [`model`]: calculators of amplification and scalability.
 //! * [`relational`]: rows, indexes and transactions: workloads, engines, servers.
 //! * [`compare`]: paired comparisons with bootstrap intervals.
@@ -33,6 +34,7 @@
 //! which is behind a feature.
 #![deny(unsafe_code)]
 
+pub mod allocated;
 pub mod bench;
 pub mod benchmarks;
 pub mod codec;
@@ -47,6 +49,7 @@ pub mod interrupt;
 pub mod laboratory;
 pub mod limits;
 pub mod measure;
+pub mod memory;
 pub mod model;
 pub mod options;
 pub mod page;

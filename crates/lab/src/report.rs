@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 use crate::interrupt;
 use crate::limits::Limit;
 use crate::measure::{Interval, Intervals, Measured, Steadiness};
+use crate::memory::named_percent;
 use crate::process::{Device, Usage};
 use crate::read_work::{self, ReadWork};
 use crate::say::say;
-use crate::shape::{HELD_BACK, Stall, UNNAMED, Work, stall_table};
+use crate::shape::{HELD_BACK, Stall, Work, stall_table};
 use crate::{Failure, Result};
 
 /// Everything known about one benchmark's run.
@@ -55,7 +56,7 @@ pub struct Surroundings {
     /// The same of the time behind the last whole second.
     pub rest: Second,
     /// Resident bytes by owner, after the step.
-    pub memory: Vec<(&'static str, u64)>,
+    pub memory: Vec<(&'static str, i64)>,
 }
 
 /// What the thread beside a benchmark did.
@@ -275,11 +276,8 @@ impl Row {
             let owners = around.memory.iter();
             let owners = owners.map(|(name, bytes)| ((*name).to_string(), json!(bytes)));
             self.put("memory", Value::Object(owners.collect()));
-            // More than 100 where an owner claims what is not resident.
-            let named = around.memory.iter().filter(|(name, _)| *name != UNNAMED);
-            let named: u64 = named.map(|(_, bytes)| bytes).sum();
             let resident = around.usage.rss_bytes;
-            let part = 100.0 * named as f64 / resident.max(1) as f64;
+            let part = named_percent(&around.memory, resident);
             self.round(
                 "memory_named%",
                 (resident >= LEAST_RESIDENT).then_some(part),

@@ -18,12 +18,13 @@ use crate::generate::Rng;
 use crate::interrupt;
 use crate::limits::{self, Done, Limit, Machine};
 use crate::measure::{Measured, Meter, SamplerPlan, Slot, sample};
+use crate::memory::memory;
 use crate::options::open_plan;
 use crate::process::{Device, SpaceWatch, ThreadUsage, Usage, directory_bytes};
 use crate::read_work::{self, ReadWork, read_work};
 use crate::report::{Beside, Row, Second, Surroundings};
 use crate::shape::{
-    Stall, Work, memory, runs, shape_line, stall_table, stalls, stalls_since, stored_bytes,
+    Stall, Work, runs, shape_line, stall_table, stalls, stalls_since, stored_bytes,
 };
 use crate::slowest::Slowest;
 use crate::store::{Iter, Session, SessionPlan, Store};

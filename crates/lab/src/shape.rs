@@ -1,6 +1,5 @@
 //! The shape of the tree, and amplification, read through properties and statistics by name.
 
-use crate::process::{Resident, Usage};
 use crate::store::Store;
 
 /// What the table of levels calls a gigabyte.
@@ -43,53 +42,8 @@ pub fn shape_line<S: Store>(store: &S) -> String {
     line
 }
 
-/// The name for resident bytes without an owner.
-pub const UNNAMED: &str = "without an owner";
-
-/// Bytes that the program's allocator gave out, where it counts them.
-#[cfg(feature = "jemalloc")]
-fn allocated() -> Option<u64> {
-    tikv_jemalloc_ctl::epoch::advance().ok()?;
-    let bytes = tikv_jemalloc_ctl::stats::allocated::read().ok()? as u64;
-    // A program that has another allocator links this one and does not use it.
-    (bytes > 1 << 20).then_some(bytes)
-}
-
-/// Bytes that the program's allocator gave out, where it counts them.
-#[cfg(not(feature = "jemalloc"))]
-fn allocated() -> Option<u64> {
-    None
-}
-
-/// Resident bytes by owner. What the engine, the allocator and the kernel do not name is the last
-/// of them. `client` bytes are the laboratory's own.
-pub fn memory<S: Store>(store: &S, client: u64) -> Vec<(&'static str, u64)> {
-    let number = |name: &str| number(store, name).unwrap_or(0);
-    let resident = Resident::now();
-    let mut owners = vec![
-        ("block cache", number("rocksdb.block-cache-usage")),
-        ("memtables", number("rocksdb.size-all-mem-tables")),
-        (
-            "table readers",
-            number("rocksdb.estimate-table-readers-mem"),
-        ),
-        ("client", client),
-    ];
-    let asked: u64 = owners.iter().map(|(_, bytes)| bytes).sum();
-    if let Some(allocated) = allocated() {
-        // What is resident and was not given out: rounding, pages that wait for reuse, tables.
-        let free = resident.anonymous.saturating_sub(allocated.max(asked));
-        owners.push(("free in the allocator", free));
-    }
-    owners.push(("program and mapped files", resident.files));
-    owners.push(("stacks", resident.stacks));
-    let known: u64 = owners.iter().map(|(_, bytes)| bytes).sum();
-    let rest = Usage::now().rss_bytes.saturating_sub(known);
-    owners.push((UNNAMED, rest));
-    owners
-}
-
-fn number<S: Store>(store: &S, name: &str) -> Option<u64> {
+/// A property that is a number.
+pub(crate) fn number<S: Store>(store: &S, name: &str) -> Option<u64> {
     store.property(name)?.trim().parse().ok()
 }
 

@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::allocated::EngineAllocator;
 use crate::slowest::Account;
 use crate::{Failure, Result};
 
@@ -189,6 +190,10 @@ pub trait Store: Send + Sync + Sized + 'static {
 
     /// A property by its RocksDB name.
     fn property(&self, name: &str) -> Option<String>;
+    /// Where the engine's memory comes from.
+    fn allocator(&self) -> EngineAllocator {
+        EngineAllocator::Program
+    }
 
     /// The text of all statistics, when they are collected.
     fn statistics(&self) -> Option<String>;

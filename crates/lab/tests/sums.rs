@@ -64,11 +64,8 @@ fn stalls_memory_and_writes_add_up() {
         // Small processes have none.
         if let Some(named) = memory {
             memories += 1;
-            let is_flagged = record
-                .flags
-                .iter()
-                .any(|flag| flag.kind == "memory" && flag.step == Some(at));
-            if is_flagged != (named < 95.0) || !(60.0..=110.0).contains(&named) {
+            // Owners that claimed the same twice would make up for memory without one.
+            if !(95.0..=102.0).contains(&named) {
                 wrong.push(format!("{name}: {named} % of the memory has an owner"));
             }
         }
@@ -85,7 +82,7 @@ fn stalls_memory_and_writes_add_up() {
     assert!(ledgers >= 5 && memories >= 5, "{ledgers} and {memories}");
     assert!(held > 0.01, "writers were held back for {held} s");
     let of = |kind: &str| record.flags.iter().filter(|flag| flag.kind == kind).count();
-    assert_eq!([of("ledger"), of("writes")], [0; 2]);
+    assert_eq!([of("ledger"), of("memory"), of("writes")], [0; 3]);
     let html = page::page(&[&record], &[]);
     assert!(html.contains("Sums: stalls, memory, writes"));
     assert!(html.contains("Tail latency by step and engine"));

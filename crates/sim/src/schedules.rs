@@ -507,7 +507,7 @@ fn families(stage: &Stage) -> Result<()> {
 /// Readers share a block cache that holds almost nothing.
 fn cache(stage: &Stage) -> Result<()> {
     let mut options = stage.options()?;
-    options.set_in_place("block_cache", "300")?;
+    options.set_in_place("block_cache", "1000")?;
     let db = Db::open(DIR, options)?;
     let value = |n: u64| format!("{n}").repeat(40);
     for n in 0..8 {

@@ -1,4 +1,4 @@
-//! Locks, atomics and threads behind one facade, with lock ranks.
+//! Locks, atomics and threads behind one facade, with lock ranks; sizes and counters of memory.
 //!
 //! Every lock carries a [`Rank`]; in builds with debug assertions a thread that takes a lock whose
 //! rank is not above every rank it already holds panics with both names, so a lock-order inversion
@@ -8,6 +8,7 @@
 
 mod control;
 pub mod handover;
+pub mod memory;
 mod point;
 mod rank;
 

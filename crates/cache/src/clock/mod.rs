@@ -19,6 +19,9 @@
 //! The use mark is written at most three times between two meetings with the hand. The protection
 //! of the slot while the count goes up (arc-swap) writes to a line of the thread's own, twice.
 //!
+//! Where metadata are charged, the table and the names of those that left take a part of the
+//! capacity, which grows with the table: the next insertion makes room for it.
+//!
 //! Invariants: `usage` and `trial_usage` are the sums of the charges in the table and of those on
 //! trial. An entry is pinned when somebody beside the table refers to it; no hand evicts it. A
 //! lookup that races with an eviction may get an entry that is out of the table: it stays good.
@@ -77,12 +80,15 @@ struct Search {
 
 pub(crate) struct ClockShard<V> {
     table: Table<V>,
+    /// Whether the table takes a part of the capacity.
+    charges_table: bool,
     state: CachePadded<Mutex<State>>,
 }
 
 impl<V> ClockShard<V> {
-    /// An empty shard whose table has `buckets`, rounded up to a power of two, and may grow.
-    pub(crate) fn new(buckets: usize, grows: bool) -> Self {
+    /// An empty shard whose table has `buckets`, rounded up to a power of two, may grow, and may
+    /// be charged.
+    pub(crate) fn new(buckets: usize, grows: bool, charges_table: bool) -> Self {
         let state = State {
             capacity: 0,
             strict: false,
@@ -95,6 +101,7 @@ impl<V> ClockShard<V> {
         };
         ClockShard {
             table: Table::new(buckets.max(1).next_power_of_two().ilog2(), grows),
+            charges_table,
             state: CachePadded::new(Mutex::new(Rank::LEAF, state)),
         }
     }
@@ -117,6 +124,20 @@ impl<V> ClockShard<V> {
         self.table.find(key, hash).map(Held)
     }
 
+    /// Bytes charged for the table and the ghosts.
+    fn charged_table(&self, state: &State) -> usize {
+        if self.charges_table {
+            state.ghosts.memory() + self.table.memory()
+        } else {
+            0
+        }
+    }
+
+    /// The capacity that is left for entries.
+    fn room(&self, state: &State) -> usize {
+        state.capacity.saturating_sub(self.charged_table(state))
+    }
+
     /// Takes new limits; what no longer fits leaves.
     pub(crate) fn configure(&self, capacity: usize, strict: bool, out: &mut Removed<V>) {
         let state = &mut *self.state.lock();
@@ -133,14 +154,14 @@ impl<V> ClockShard<V> {
             state.stats.replaced += 1;
             self.remove(state, place, out);
         }
-        if entry.charge > state.capacity {
+        if entry.charge > self.room(state) {
             // It would be the next to go anyway: the caller's own reference is all it needs.
             state.stats.refused += u64::from(state.strict);
             return !state.strict;
         }
         let patience = if state.strict { usize::MAX } else { PATIENCE };
         self.evict(state, entry.charge, patience, out);
-        let fits = state.usage.saturating_add(entry.charge) <= state.capacity;
+        let fits = state.usage.saturating_add(entry.charge) <= self.room(state);
         let main = state.ghosts.take(hash) || entry.priority == Priority::High;
         match entry.priority {
             Priority::High => entry.begin(USES_MAX, 0),
@@ -214,15 +235,14 @@ impl<V> ClockShard<V> {
     /// Makes room for `incoming` bytes; passes at most `patience` pinned entries.
     fn evict(&self, state: &mut State, incoming: usize, patience: usize, out: &mut Removed<V>) {
         let mut search = Search::default();
-        let over = |state: &State| {
-            state.entries > 0 && state.usage.saturating_add(incoming) > state.capacity
-        };
+        let room = self.room(state);
+        let over = |state: &State| state.entries > 0 && state.usage.saturating_add(incoming) > room;
         let buckets = self.table.len();
         // Once both pools were seen without a change, everything is pinned.
         while over(state) && search.pinned <= patience && search.stale < 2 * buckets {
             // A pool that gave nothing in a round leaves the next one to the other.
             let round = search.idle / buckets;
-            let first = state.trial_usage <= state.capacity / TRIAL_PART;
+            let first = state.trial_usage <= room / TRIAL_PART;
             let main = first ^ (round % 2 == 1);
             let hand = &mut state.hands[usize::from(main)];
             let bucket = *hand & (buckets - 1);
@@ -368,8 +388,10 @@ impl<V> ClockShard<V> {
         }
     }
 
+    /// Bytes charged.
     pub(crate) fn usage(&self) -> usize {
-        self.state.lock().usage
+        let state = self.state.lock();
+        state.usage + self.charged_table(&state)
     }
 
     pub(crate) fn stats(&self) -> CacheStats {

@@ -97,6 +97,16 @@ impl Compressor {
         &self.options
     }
 
+    /// Bytes of memory that it holds, as far as the codec says.
+    pub fn memory(&self) -> usize {
+        match &self.engine {
+            Engine::Snappy(encoder) => size_of_val(&**encoder),
+            Engine::Zlib { state, .. } => size_of_val(&**state),
+            Engine::Zstd(context) => context.sizeof(),
+            _ => 0,
+        }
+    }
+
     /// Replaces `out` by the stored form of `raw`.
     ///
     /// `false` when it would be larger than [`CompressionOptions::max_kept`]: store `raw` itself,

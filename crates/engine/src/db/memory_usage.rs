@@ -1,7 +1,9 @@
 //! How much memory databases and caches use, by purpose.
 
 use super::Db;
-use esker_files::table::BlockCache;
+use crate::observe::Statistics;
+use esker_env::FILE_BUFFERS;
+use esker_files::table::{BlockCache, CachedBlock, TABLE_BUILDERS};
 use esker_sync::Arc;
 
 /// Bytes of memory by purpose.
@@ -14,8 +16,17 @@ pub struct MemoryUsage {
     pub mem_table_unflushed: u64,
     /// Indexes and filters that open tables hold outside of the block cache.
     pub mem_table_readers_total: u64,
-    /// The block caches that were named: what is charged to them, and their own tables.
+    /// The block caches that were named: their blocks as the allocator has them, their own tables,
+    /// and what is reserved in them.
     pub cache_total: u64,
+    /// Statistics of the databases.
+    pub statistics: u64,
+    /// Tables that any database of the process is writing: indexes, filters, contexts of
+    /// compressors. The buffers of their files are in [`MemoryUsage::file_buffers`].
+    pub table_builders: u64,
+    /// Buffers of files that any database of the process reads ahead or writes, those that wait
+    /// for the next user included.
+    pub file_buffers: u64,
 }
 
 impl MemoryUsage {
@@ -44,14 +55,25 @@ impl MemoryUsage {
                 counted.push(cache);
             }
         }
+        let mut statistics: Vec<&Arc<Statistics>> = Vec::new();
+        for db in databases {
+            if let Some(own) = &db.core().services.statistics
+                && !statistics.iter().any(|s| Arc::ptr_eq(s, own))
+            {
+                statistics.push(own);
+            }
+        }
         MemoryUsage {
             mem_table_total: sum("rocksdb.size-all-mem-tables"),
             mem_table_unflushed: sum("rocksdb.cur-size-all-mem-tables"),
             mem_table_readers_total: sum("rocksdb.estimate-table-readers-mem"),
             cache_total: counted
                 .iter()
-                .map(|c| (c.usage() + c.overhead()) as u64)
+                .map(|c| (c.memory(CachedBlock::memory) + c.reserved()) as u64)
                 .sum(),
+            statistics: statistics.iter().map(|s| s.memory() as u64).sum(),
+            table_builders: TABLE_BUILDERS.get() as u64,
+            file_buffers: FILE_BUFFERS.get() as u64,
         }
     }
 }

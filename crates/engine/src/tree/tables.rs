@@ -87,6 +87,8 @@ impl Tables {
             Cache::new(CacheOptions {
                 capacity: n.saturating_sub(10).max(1),
                 num_shard_bits: 0,
+                // Files are counted, not bytes.
+                charge_metadata: false,
                 ..CacheOptions::lru(0)
             })
         });

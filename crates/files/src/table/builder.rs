@@ -25,6 +25,7 @@ use esker_format::properties::{
 use esker_format::unique_id::UniqueId;
 use esker_format::{InternalKey, RawTombstone, Seq, ValueType, timestamp};
 use esker_status::{Error, Result};
+use esker_sync::memory::{Counted, Gauge};
 use std::collections::BTreeMap;
 
 const PAGE: usize = 4096;
@@ -58,6 +59,10 @@ struct Buffered {
     limit: u64,
 }
 
+/// Bytes that the builders of all tables that are being written in this process hold, beside the
+/// buffers of their files.
+pub static TABLE_BUILDERS: Gauge = Gauge::new();
+
 /// Writes one table.
 pub struct TableBuilder {
     file: Box<dyn WritableFile>,
@@ -84,6 +89,8 @@ pub struct TableBuilder {
     seqs: Option<(Seq, Seq)>,
     timestamp_size: usize,
     deviation_limit: usize,
+    /// What it holds, as of the last block.
+    counted: Counted,
 }
 
 fn invalid(why: impl Into<String>) -> Error {
@@ -171,6 +178,7 @@ impl TableBuilder {
             props: TableProperties::default(),
             seqs: None,
             timestamp_size: options.order.timestamp_size(),
+            counted: Counted::new(&TABLE_BUILDERS, 0),
             deviation_limit: (t.block_size * (100 - t.block_size_deviation.min(100) as usize))
                 .div_ceil(100),
             options,
@@ -311,6 +319,7 @@ impl TableBuilder {
         if self.data.is_empty() {
             return Ok(());
         }
+        self.counted.set(self.memory());
         self.separate(next);
         self.index.push(&self.separator, &self.first_in_block);
         self.props.num_data_blocks += 1;
@@ -328,6 +337,19 @@ impl TableBuilder {
         data.reset();
         self.data = data;
         written
+    }
+
+    /// Bytes of memory held, without the file's buffers.
+    fn memory(&self) -> usize {
+        let buffered = self.buffered.as_ref().map_or(0, |b| b.bytes.capacity());
+        let filter = self.filter.as_ref().map_or(0, TableFilterBuilder::memory);
+        let compressors = self.compressor.memory() + self.index_compressor.memory();
+        self.data.memory()
+            + self.index.memory()
+            + self.compressed.capacity()
+            + buffered
+            + filter
+            + compressors
     }
 
     /// Puts the index key of the closing block into `separator`, as an internal key.

@@ -50,6 +50,13 @@ impl IndexEntries {
         self.handles.push(handle);
     }
 
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+            + size_of::<(usize, usize)>() * self.ends.capacity()
+            + size_of::<BlockHandle>() * self.handles.capacity()
+    }
+
     pub(super) fn size_estimate(&self) -> usize {
         self.bytes.len() + 12 * self.ends.len()
     }

@@ -4,6 +4,7 @@ use super::filter_block::FilterBlock;
 use esker_cache::{Cache, CacheKey, Held};
 use esker_format::block::{Block, BlockSource, IndexBlock};
 use esker_status::seeded::{Bug, seeded};
+use esker_sync::memory::usable_size;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The block cache: uncompressed and, for indexes, decoded blocks.
@@ -41,13 +42,23 @@ impl CachedBlock {
             _ => None,
         }
     }
-    /// Memory held, which is what the cache charges.
-    pub fn memory(&self) -> usize {
+    /// What the cache charges: the memory that is held, or will be once the block is in use.
+    pub fn charge(&self) -> usize {
         match self {
-            CachedBlock::Data(block) => block.memory(),
-            CachedBlock::Index(index) => index.memory(),
-            CachedBlock::Filter(filter) => filter.bytes.capacity() + size_of::<CachedBlock>(),
+            CachedBlock::Data(block) => {
+                size_of::<CachedBlock>() + block.memory_expected(usable_size)
+            }
+            _ => self.memory(),
         }
+    }
+    /// Memory held now, as the allocator has it.
+    pub fn memory(&self) -> usize {
+        let behind = match self {
+            CachedBlock::Data(block) => block.memory(usable_size),
+            CachedBlock::Index(index) => index.memory(usable_size),
+            CachedBlock::Filter(filter) => usable_size(filter.bytes.capacity()),
+        };
+        size_of::<CachedBlock>() + behind
     }
 }
 

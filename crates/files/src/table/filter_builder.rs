@@ -22,6 +22,7 @@ pub(super) struct TableFilterBuilder {
     keys_per_partition: Option<usize>,
     /// Finished partitions and their last internal keys.
     done: Vec<(Vec<u8>, Vec<u8>)>,
+    done_bytes: usize,
     last_key: Vec<u8>,
     timestamp_size: usize,
     entries: u64,
@@ -50,6 +51,7 @@ impl TableFilterBuilder {
             whole_keys: t.whole_key_filtering,
             prefixes: options.prefix_extractor.clone(),
             done: Vec::new(),
+            done_bytes: 0,
             last_key: Vec::new(),
             timestamp_size: options.order.timestamp_size(),
             entries: 0,
@@ -101,6 +103,7 @@ impl TableFilterBuilder {
             {
                 self.filter.add_key(before);
             }
+            self.done_bytes += bytes.capacity() + last.capacity();
             self.done.push((bytes, last));
         }
         self.last_key.clear();
@@ -110,6 +113,11 @@ impl TableFilterBuilder {
     /// Keys and prefixes in the filter.
     pub(super) fn entries(&self) -> u64 {
         self.entries + self.filter.len() as u64
+    }
+
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.filter.memory_usage() + self.done_bytes
     }
 
     /// Bytes that the filter would take.

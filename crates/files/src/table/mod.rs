@@ -33,7 +33,7 @@ mod windows;
 mod work;
 
 pub use admin::{Anchor, BlockInfo, BlockKind};
-pub use builder::{TableBuilder, TableSummary};
+pub use builder::{TABLE_BUILDERS, TableBuilder, TableSummary};
 pub use cached::{BlockCache, CachedBlock};
 pub use context::{FoundEntry, LookupKey, PinnedBlockValue, ReadContext, ReadCounters};
 pub use cursor::TableCursor;

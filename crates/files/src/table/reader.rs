@@ -136,7 +136,7 @@ impl TableReader {
         let cache = self.cache.as_deref().filter(|_| cached);
         if let Some(cache) = cache {
             if let Some(found) = self.cached(cache, handle, kind) {
-                self.count_hit(kind, &found, counters);
+                self.count_hit(kind, found.charge(), counters);
                 if let Some(p) = prefetch {
                     p.skipped(handle.offset, handle.size + TRAILER as u64);
                 }
@@ -188,7 +188,7 @@ impl TableReader {
         }
     }
 
-    fn count_hit(&self, kind: Kind, block: &CachedBlock, counters: &ReadCounters) {
+    fn count_hit(&self, kind: Kind, charge: usize, counters: &ReadCounters) {
         let hits = match kind {
             Kind::Data => &counters.data_hits,
             Kind::Index(_) => &counters.index_hits,
@@ -196,7 +196,7 @@ impl TableReader {
         };
         bump(hits, 1);
         if let Some(o) = &self.options.observer {
-            o.cache_lookup(kind.role(), Some(block.memory()));
+            o.cache_lookup(kind.role(), Some(charge));
         }
     }
 
@@ -212,7 +212,7 @@ impl TableReader {
             && let Some(found) = cache.glimpse(self.cache_id.block(handle.offset))
             && kind.fits(&found)
         {
-            self.count_hit(kind, &found, counters);
+            self.count_hit(kind, found.charge(), counters);
             return Ok(BlockRef::Glimpse(found));
         }
         let block = self.load(ctx, handle, kind, true, None, counters)?;
@@ -267,10 +267,10 @@ impl TableReader {
             _ if table.cache_index_and_filter_blocks_with_high_priority => Priority::High,
             _ => Priority::Low,
         };
-        let memory = block.memory();
-        let inserted = cache.insert(self.cache_id.block(handle.offset), block, memory, priority);
+        let charge = block.charge();
+        let inserted = cache.insert(self.cache_id.block(handle.offset), block, charge, priority);
         if let Some(o) = &self.options.observer {
-            o.cache_insert(kind.role(), memory, inserted.is_err());
+            o.cache_insert(kind.role(), charge, inserted.is_err());
         }
         inserted.map_err(|full| {
             Error::new(ErrorKind::Aborted, full.to_string()).with_subcode(Subcode::MemoryLimit)

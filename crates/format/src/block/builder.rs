@@ -28,6 +28,11 @@ pub struct BlockBuilder {
 }
 
 impl BlockBuilder {
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.buf.capacity() + size_of::<u32>() * self.restarts.capacity()
+    }
+
     /// A builder with a restart point every `interval` entries (at least 1).
     pub fn new(interval: u32) -> Self {
         BlockBuilder {

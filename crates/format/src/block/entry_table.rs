@@ -81,6 +81,11 @@ impl EntryTable {
         })
     }
 
+    /// Bytes of its allocation.
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(&*self.words)
+    }
+
     /// Number of entries.
     #[inline]
     pub(super) fn len(&self) -> usize {

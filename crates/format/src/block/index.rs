@@ -49,8 +49,8 @@ impl FlatKeys {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
-    fn memory(&self) -> usize {
-        self.bytes.capacity() + 4 * self.ends.capacity()
+    fn memory(&self, usable: impl Fn(usize) -> usize) -> usize {
+        usable(self.bytes.capacity()) + usable(4 * self.ends.capacity())
     }
 }
 
@@ -232,11 +232,12 @@ impl IndexBlock {
     pub fn is_uniform(&self) -> bool {
         self.uniform
     }
-    /// Memory held.
-    pub fn memory(&self) -> usize {
-        let first = self.first_keys.as_ref().map_or(0, FlatKeys::memory);
-        let pieces = 8 * self.pieces.capacity();
-        self.keys.memory() + first + self.places.memory() + pieces + size_of::<IndexBlock>()
+    /// Memory behind it; `usable` says what an allocation of a number of bytes takes.
+    pub fn memory(&self, usable: impl Fn(usize) -> usize + Copy) -> usize {
+        let first = self.first_keys.as_ref();
+        let first = first.map_or(0, |keys| keys.memory(usable));
+        let pieces = usable(8 * self.pieces.capacity());
+        self.keys.memory(usable) + first + usable(self.places.memory()) + pieces
     }
 
     /// How often a search compares keys, or pieces of them, about.

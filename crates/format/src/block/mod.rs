@@ -222,9 +222,16 @@ impl Block {
             left: left.max(WRITTEN_OUT_MIN),
         }
     }
-    /// Memory held, for the cache's accounts: with the table of entries, which it may get later.
-    pub fn memory(&self) -> usize {
-        self.data.capacity() + size_of::<Block>() + self.table_estimate()
+    /// Memory behind it, for the cache's charge: with the table of entries, which it may get
+    /// later. `usable` says what an allocation of a number of bytes takes.
+    pub fn memory_expected(&self, usable: impl Fn(usize) -> usize) -> usize {
+        usable(self.data.capacity()) + usable(self.table_estimate())
+    }
+
+    /// Memory behind it now.
+    pub fn memory(&self, usable: impl Fn(usize) -> usize) -> usize {
+        let table = self.entry_table_built().map_or(0, EntryTable::memory);
+        usable(self.data.capacity()) + usable(table)
     }
 
     /// Bytes of the table of entries, were all entries as long as the first.

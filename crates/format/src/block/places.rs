@@ -84,7 +84,7 @@ impl Places {
         }
     }
 
-    /// Memory held.
+    /// Bytes of its allocation.
     pub(super) fn memory(&self) -> usize {
         match self {
             Places::Adjacent(starts) => size_of::<u32>() * starts.capacity(),

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "jemalloc")]
+    esker::declare_allocator(esker::Allocator::Jemalloc);
     let args: Vec<String> = std::env::args().skip(1).collect();
     esker_lab::bench::main(&args)
 }

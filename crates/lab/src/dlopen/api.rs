@@ -20,6 +20,20 @@ pub(super) struct Slice {
     pub(super) size: usize,
 }
 
+/// The figures of `mallinfo2`, in its order.
+#[repr(C)]
+pub(super) struct MallInfo {
+    /// Bytes of all heaps.
+    pub(super) arena: usize,
+    _pieces: [usize; 3],
+    /// Bytes of pieces that have a mapping of their own.
+    pub(super) mapped: usize,
+    _unused: [usize; 2],
+    /// Bytes of pieces in heaps that are in use.
+    pub(super) used: usize,
+    _free: [usize; 2],
+}
+
 /// A failure with what the loader says went wrong; the error's own text has only the name of the
 /// call.
 fn refused(what: &str, path: &Path, error: &libloading::Error) -> Failure {
@@ -53,7 +67,8 @@ macro_rules! functions {
                         .map_err(|e| refused("this is no RocksDB C library:", path, &e))?;
                 )*
                 $(
-                    // SAFETY: the signature is the one that RocksDB's header declares.
+                    // SAFETY: the signature is the one that RocksDB's or the allocator's header
+                    // declares.
                     let $ofield = unsafe { library.get::<unsafe extern "C" fn($($oarg),*) $(-> $oret)?>($oname) };
                     let $ofield = $ofield.ok().map(|found| *found);
                 )*
@@ -146,6 +161,8 @@ functions! {
         livefiles_destroy = b"rocksdb_livefiles_destroy" (Handle);
     }
     optional {
+        mallctl = b"mallctl" (Text, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
+        mallinfo2 = b"mallinfo2" () -> MallInfo;
         set_perf_level = b"rocksdb_set_perf_level" (c_int);
         perfcontext_create = b"rocksdb_perfcontext_create" () -> Handle;
         perfcontext_reset = b"rocksdb_perfcontext_reset" (Handle);

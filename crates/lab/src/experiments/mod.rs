@@ -5,6 +5,7 @@
 
 mod cached;
 mod compaction;
+mod directions;
 mod engine;
 mod instructions;
 mod mixed;

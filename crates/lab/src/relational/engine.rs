@@ -259,6 +259,11 @@ pub trait Engine: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// What [`Engine::written`] counts, in words.
+    fn counts_written(&self) -> &'static str {
+        "as the kernel counts for the processes of the engine"
+    }
+
     /// Bytes on disk now.
     fn disk_bytes(&self) -> u64;
 }

@@ -247,11 +247,14 @@ impl Experiment for Relational {
         let facts = engine.facts();
         run.facts.version.clone_from(&facts.name);
         run.facts.options.clone_from(&facts.options);
-        run.facts.notes = vec![format!(
-            "durability: {} ({})",
-            plan.durability.words(),
-            facts.durability
-        )];
+        run.facts.notes = vec![
+            format!(
+                "durability: {} ({})",
+                plan.durability.words(),
+                facts.durability
+            ),
+            format!("writes: {}", engine.counts_written()),
+        ];
         (self.run)(request, &*engine, &mut Keeper { run, at: 0 })
     }
 

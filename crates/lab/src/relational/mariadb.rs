@@ -126,6 +126,8 @@ fn settings(plan: &Plan, storage: Storage) -> BTreeMap<String, String> {
             set("plugin_load_add", "ha_rocksdb".into());
             set("rocksdb_flush_log_at_trx_commit", flush.into());
             set("rocksdb_block_cache_size", plan.cache.to_string());
+            // Its counters of bytes; with 0 there are none.
+            set("rocksdb_stats_level", "1".into());
             let memtable = plan.memtable;
             let family = format!(
                 "write_buffer_size={memtable};target_file_size_base={memtable};\
@@ -307,10 +309,8 @@ impl Engine for MariaDb {
     }
 
     fn written(&self) -> Result<Vec<(&'static str, u64)>> {
-        if self.storage == Storage::MyRocks {
-            return Ok(Vec::new());
-        }
-        let text = "SHOW GLOBAL STATUS LIKE 'Innodb\\_%written'";
+        let text = "SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Innodb\\_%written' \
+                    OR Variable_name LIKE 'rocksdb\\_%\\_bytes'";
         let found: Vec<(String, u64)> = self.admin(|admin| admin.query(text))?;
         let of = |name: &str| {
             let known = found
@@ -318,11 +318,32 @@ impl Engine for MariaDb {
                 .find(|(known, _)| known.eq_ignore_ascii_case(name));
             known.map_or(0, |(_, count)| *count)
         };
-        Ok(vec![
-            ("log", of("Innodb_os_log_written")),
-            ("pages", of("Innodb_pages_written") * PAGE),
-            ("doublewrite", of("Innodb_dblwr_pages_written") * PAGE),
-        ])
+        let log = of("Innodb_os_log_written");
+        let pages = of("Innodb_pages_written") * PAGE;
+        let doublewrite = of("Innodb_dblwr_pages_written") * PAGE;
+        Ok(match self.storage {
+            Storage::InnoDb => vec![("log", log), ("pages", pages), ("doublewrite", doublewrite)],
+            Storage::MyRocks => vec![
+                ("log", of("Rocksdb_wal_bytes")),
+                ("flush", of("Rocksdb_flush_write_bytes")),
+                ("compaction", of("Rocksdb_compact_write_bytes")),
+                // InnoDB has the server's own tables.
+                ("server's tables", log + pages + doublewrite),
+            ],
+        })
+    }
+
+    fn counts_written(&self) -> &'static str {
+        match self.storage {
+            Storage::InnoDb => {
+                "Innodb_os_log_written, and Innodb_pages_written and Innodb_dblwr_pages_written \
+                 in pages of 16 KB"
+            }
+            Storage::MyRocks => {
+                "rocksdb_wal_bytes, rocksdb_flush_write_bytes, rocksdb_compact_write_bytes, and \
+                 what InnoDB writes for the server's own tables; not the MANIFEST"
+            }
+        }
     }
 
     fn disk_bytes(&self) -> u64 {

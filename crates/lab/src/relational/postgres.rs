@@ -25,7 +25,22 @@ pub struct Postgres {
     sql: Sql,
     data: PathBuf,
     facts: Facts,
+    durability: Durability,
+    /// Whether this version has the counters of [`WRITTEN`].
+    counts: bool,
 }
+
+/// Bytes of a page, of tables and of the log.
+const PAGE: u64 = 8192;
+
+/// Bytes of the log, how often it was written, pages of tables and indexes, pages of transaction
+/// states, bytes of temporary files: since the cluster was made. Pages that a backend writes by
+/// itself include those by which files grow. Of versions 14 to 16.
+const WRITTEN: &str = "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint, \
+    (SELECT wal_write FROM pg_stat_wal)::bigint, \
+    (SELECT buffers_checkpoint + buffers_clean + buffers_backend FROM pg_stat_bgwriter)::bigint, \
+    (SELECT sum(blks_written) FROM pg_stat_slru)::bigint, \
+    (SELECT sum(temp_bytes) FROM pg_stat_database)::bigint";
 
 fn failure(error: &postgres::Error) -> Failure {
     match error.as_db_error() {
@@ -137,6 +152,7 @@ pub fn open(plan: &Plan) -> Result<Postgres> {
         .query_one("SHOW server_version", &[])
         .map_err(|e| failure(&e))?;
     let version: String = version.get(0);
+    let counts = admin.query_one(WRITTEN, &[]).is_ok();
     let durability = match plan.durability {
         Durability::Sync => "fsync = on, synchronous_commit = on",
         Durability::Process => "fsync = off, synchronous_commit = on",
@@ -158,6 +174,8 @@ pub fn open(plan: &Plan) -> Result<Postgres> {
         sql,
         data,
         facts,
+        durability: plan.durability,
+        counts,
     })
 }
 
@@ -168,6 +186,19 @@ impl Postgres {
             .lock()
             .map_err(|_| Failure::new("a thread with the connection panicked"))?;
         admin.batch_execute(statement).map_err(|e| failure(&e))
+    }
+
+    /// The counters of [`WRITTEN`].
+    fn counters(&self) -> Result<[u64; 5]> {
+        let mut admin = self
+            .admin
+            .lock()
+            .map_err(|_| Failure::new("a thread with the connection panicked"))?;
+        let row = admin.query_one(WRITTEN, &[]).map_err(|e| failure(&e))?;
+        Ok(std::array::from_fn(|at| {
+            let count: Option<i64> = row.get(at);
+            count.map_or(0, i64::unsigned_abs)
+        }))
     }
 
     /// The server's process, for tests.
@@ -206,6 +237,42 @@ impl Engine for Postgres {
 
     fn server_usage(&self) -> Option<Usage> {
         Some(self.server.usage())
+    }
+
+    fn written(&self) -> Result<Vec<(&'static str, u64)>> {
+        if !self.counts {
+            return Ok(Vec::new());
+        }
+        let [log, times, pages, states, temporary] = self.counters()?;
+        let log = match self.durability {
+            // The page in which a commit ends is synced with it, and once more with the next.
+            Durability::Sync => log.max(times * PAGE),
+            Durability::Process => log,
+        };
+        Ok(vec![
+            ("log", log),
+            ("pages", pages * PAGE),
+            ("transaction states", states * PAGE),
+            ("temporary files", temporary),
+        ])
+    }
+
+    fn counts_written(&self) -> &'static str {
+        match (self.counts, self.durability) {
+            (false, _) => "as the kernel counts for the server's processes",
+            (true, Durability::Process) => {
+                "bytes of the log by its position; buffers_checkpoint, buffers_clean and \
+                 buffers_backend of pg_stat_bgwriter and blks_written of pg_stat_slru in pages \
+                 of 8 KB; temp_bytes of pg_stat_database. Not counted: indexes that are built in \
+                 bulk, and a page of the log that is written again before it reaches the device"
+            }
+            (true, Durability::Sync) => {
+                "bytes of the log by its position or wal_write in pages of 8 KB, whichever is \
+                 more; buffers_checkpoint, buffers_clean and buffers_backend of pg_stat_bgwriter \
+                 and blks_written of pg_stat_slru in pages of 8 KB; temp_bytes of \
+                 pg_stat_database. Not counted: indexes that are built in bulk"
+            }
+        }
     }
 
     fn disk_bytes(&self) -> u64 {

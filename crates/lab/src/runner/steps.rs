@@ -38,7 +38,10 @@ impl<S: Store, O: Fn(&OpenPlan) -> Result<S>> Runner<'_, S, O> {
                 store.compact_all(name == "compact", subcompactions)?;
             }
             "compact0" | "compact1" => {
-                said = format!(" ({})", store.compact_level(u32::from(name == "compact1"))?);
+                said = format!(
+                    " ({})",
+                    compact_level(store, u32::from(name == "compact1"))?
+                );
             }
             "flush" => store.flush()?,
             "waitforcompaction" => store.wait_for_compaction()?,
@@ -187,6 +190,29 @@ impl<S: Store, O: Fn(&OpenPlan) -> Result<S>> Runner<'_, S, O> {
     }
 }
 
+/// Merges a level down. As `db_bench` does, it begins again behind a compaction that has some of
+/// the files already.
+fn compact_level<S: Store>(store: &S, from: u32) -> Result<String> {
+    begin_again(|| store.compact_level(from), || store.wait_for_compaction())
+}
+
+/// Does `merge` until no compaction is in the way, which `wait` waits for.
+fn begin_again(
+    mut merge: impl FnMut() -> Result<String>,
+    mut wait: impl FnMut() -> Result<()>,
+) -> Result<String> {
+    const TRIES: u32 = 20;
+    // The words of RocksDB and of Esker.
+    let is_busy = |failure: &Failure| failure.to_string().contains("already being compacted");
+    for _ in 1..TRIES {
+        match merge() {
+            Err(failure) if is_busy(&failure) => wait()?,
+            done => return done,
+        }
+    }
+    merge()
+}
+
 /// The path of a flag that has to be given.
 fn given<'a>(flags: &'a Flags, name: &str) -> Result<&'a Path> {
     match flags.text(name) {
@@ -207,3 +233,33 @@ const MEMORY: [&str; 9] = [
     "rocksdb.block-cache-usage",
     "rocksdb.block-cache-pinned-usage",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merge_begins_again_behind_a_compaction_and_not_behind_a_failure() {
+        let busy = "some input files are already being compacted";
+        let run = |failures: u32, why: &str| {
+            let (mut left, mut waits) = (failures, 0);
+            let merge = || match left.checked_sub(1) {
+                Some(fewer) => {
+                    left = fewer;
+                    Err(Failure::new(why))
+                }
+                None => Ok("done".to_string()),
+            };
+            let wait = || {
+                waits += 1;
+                Ok(())
+            };
+            let said = begin_again(merge, wait);
+            (said.is_ok(), waits)
+        };
+        assert_eq!(run(0, busy), (true, 0));
+        assert_eq!(run(2, busy), (true, 2));
+        assert_eq!(run(1000, busy), (false, 19));
+        assert_eq!(run(1, "the disk is full"), (false, 0));
+    }
+}

@@ -80,6 +80,11 @@ impl Statistics {
         })
     }
 
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        size_of::<Statistics>() + SHARDS * size_of::<CachePadded<Shard>>()
+    }
+
     #[inline]
     fn shard(&self) -> &Shard {
         &self.shards[SHARD.with(|s| *s)]

@@ -10,6 +10,7 @@ mod cache;
 mod compaction;
 mod database;
 mod human;
+mod memory;
 mod numbers;
 mod reads;
 mod stages;
@@ -34,7 +35,7 @@ pub type PropertyMap = BTreeMap<String, String>;
 
 /// Names of texts, without the prefix `rocksdb.`; those that end in `-at-level` and the like take a
 /// number.
-const TEXTS: [&str; 23] = [
+const TEXTS: [&str; 24] = [
     "num-files-at-level",
     "compression-ratio-at-level",
     "levelstats",
@@ -57,6 +58,7 @@ const TEXTS: [&str; 23] = [
     "esker.stalls",
     "esker.compaction-stages",
     "esker.read-amplification",
+    "esker.memory",
     "esker.shape",
 ];
 
@@ -129,6 +131,7 @@ impl Db {
             "db-write-stall-stats" if plain => Some(database::stall_map(core)),
             "esker.compaction-stages" if plain => Some(stages::map(family)),
             "esker.read-amplification" if plain => Some(reads::map(family)),
+            "esker.memory" if plain => Some(memory::map(core)),
             "esker.stalls" if plain => Some(stalls::map(core, family)),
             "block-cache-entry-stats" | "fast-block-cache-entry-stats" if plain => {
                 cache::map(core, family)
@@ -189,6 +192,7 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
         ("blob-stats", None) => Some(tables::blob_stats(family)),
         ("esker.compaction-stages", None) => Some(stages::text(core, family)),
         ("esker.read-amplification", None) => Some(reads::text(family)),
+        ("esker.memory", None) => Some(memory::text(core)),
         ("esker.stalls", None) => Some(stalls::text(core)),
         ("esker.shape", None) => Some(esker_lsm::shape::draw(&family.view_guard().version)),
         _ => None,

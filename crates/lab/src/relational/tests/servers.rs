@@ -14,6 +14,13 @@ use crate::relational::postgres;
 /// A server that can be started here, with its process.
 type Opened = (Box<dyn Engine>, u32);
 
+fn storage(kind: &str) -> Storage {
+    match kind {
+        "myrocks" => Storage::MyRocks,
+        _ => Storage::InnoDb,
+    }
+}
+
 fn open(kind: &str, directory: &Path) -> Result<Opened> {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(directory, open)?;
@@ -24,8 +31,9 @@ fn open(kind: &str, directory: &Path) -> Result<Opened> {
         let process = server.process();
         return Ok((Box::new(server), process));
     }
-    mariadb::programs(Storage::InnoDb)?;
-    let server = mariadb::open(&plan, Storage::InnoDb)?;
+    let storage = storage(kind);
+    mariadb::programs(storage)?;
+    let server = mariadb::open(&plan, storage)?;
     let process = server.process();
     Ok((Box::new(server), process))
 }
@@ -33,7 +41,7 @@ fn open(kind: &str, directory: &Path) -> Result<Opened> {
 fn is_installed(kind: &str) -> bool {
     let there = match kind {
         "postgres" => postgres::programs().map(|_| ()),
-        _ => mariadb::programs(Storage::InnoDb).map(|_| ()),
+        _ => mariadb::programs(storage(kind)).map(|_| ()),
     };
     if let Err(why) = &there {
         println!("{kind} skips: {why}");
@@ -77,14 +85,13 @@ fn a_server_ends_when_it_is_dropped() {
     }
 }
 
-/// InnoDB counts its writes by part, and the sum is no more than what the kernel counts.
-#[test]
-fn innodb_counts_what_it_writes() {
-    if !is_installed("mariadb") {
-        return;
+/// Runs some of the mix and returns the parts of what was written, with the kernel's count.
+fn written(kind: &str) -> Option<(Vec<(&'static str, u64)>, u64, u64)> {
+    if !is_installed(kind) {
+        return None;
     }
     let directory = tempfile::tempdir().expect("a directory");
-    let (engine, _) = open("mariadb", directory.path()).expect("a server");
+    let (engine, _) = open(kind, directory.path()).expect("a server");
     let bench = linkbench::Bench::new(super::small());
     bench.load(&*engine, 1).expect("a load");
     let pace = Pace {
@@ -93,20 +100,36 @@ fn innodb_counts_what_it_writes() {
         ..Pace::default()
     };
     let step = bench.run(&*engine, "run", pace).expect("a run");
-    let part = |name: &str| {
-        let found = step.parts.iter().find(|(known, _)| *known == name);
-        found.map_or(0, |(_, bytes)| *bytes)
-    };
-    println!("{:?}, {:?}", step.parts, step.settled.server);
-    assert!(part("log") >= step.wrote, "{:?}", step.parts);
-    assert!(part("pages") > 0 && part("pages") % 16384 == 0);
-    assert!(part("doublewrite") <= part("pages"));
     let kernel = step.settled.engine().device_write_bytes;
-    assert!(
-        step.written() <= kernel + kernel / 10,
-        "{} and {kernel}",
-        step.written()
-    );
+    println!("{kind}: {:?} of {kernel}, {}", step.parts, step.wrote);
+    Some((step.parts, step.wrote, kernel))
+}
+
+/// The servers count their writes by part, and the sum is no more than what the kernel counts.
+#[test]
+fn servers_count_what_they_write() {
+    for (kind, needed) in [
+        ("innodb", &["log", "pages"][..]),
+        ("myrocks", &["log", "flush"]),
+        ("postgres", &["log", "pages"]),
+    ] {
+        let Some((parts, wrote, kernel)) = written(kind) else {
+            continue;
+        };
+        let part = |name: &str| {
+            let found = parts.iter().find(|(known, _)| *known == name);
+            found.unwrap_or_else(|| panic!("{kind} has no {name}")).1
+        };
+        for name in needed {
+            assert!(part(name) > 0, "{kind}: {parts:?}");
+        }
+        assert!(part("log") >= wrote, "{kind}: {parts:?}");
+        if kind == "innodb" {
+            assert!(part("pages") % 16384 == 0 && part("doublewrite") <= part("pages"));
+        }
+        let sum: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
+        assert!(sum <= kernel + kernel / 10, "{kind}: {sum} and {kernel}");
+    }
 }
 
 /// Not a test: the owner that the next test kills.
