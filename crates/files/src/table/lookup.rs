@@ -96,9 +96,21 @@ impl TableReader {
         ctx: &ReadContext,
         key: &LookupKey<'_>,
         located: Located,
-        visit: impl FnMut(FoundEntry<'_>) -> bool,
+        mut visit: impl FnMut(FoundEntry<'_>) -> bool,
     ) -> Result<()> {
-        self.get_from(ctx, key, Some(located), visit)
+        let mut seen = false;
+        let visit = |entry: FoundEntry<'_>| {
+            seen = true;
+            visit(entry)
+        };
+        let found = self.with_cursor(|cursor| match located.block {
+            Some(block) => self.get_in_block(cursor, ctx, key, located.at, block, visit),
+            None => self.get_with(cursor, ctx, key, visit),
+        });
+        if seen {
+            self.was_there();
+        }
+        found
     }
 
     /// Whether the blocks of `leaf` from `at` on begin after `key`, as far as the index tells.
@@ -123,42 +135,42 @@ impl TableReader {
         &self,
         ctx: &ReadContext,
         key: &LookupKey<'_>,
-        visit: impl FnMut(FoundEntry<'_>) -> bool,
+        mut visit: impl FnMut(FoundEntry<'_>) -> bool,
     ) -> Result<()> {
         bump(&key.counters.tables, 1);
         if !self.may_contain(ctx, key)? {
             return Ok(());
         }
-        self.get_from(ctx, key, None, visit)
-    }
-
-    #[inline(always)]
-    fn get_from(
-        &self,
-        ctx: &ReadContext,
-        key: &LookupKey<'_>,
-        located: Option<Located>,
-        mut visit: impl FnMut(FoundEntry<'_>) -> bool,
-    ) -> Result<()> {
         let mut seen = false;
         let visit = |entry: FoundEntry<'_>| {
             seen = true;
             visit(entry)
         };
-        let found = with_point_cursor(|cursor| {
+        let found = self.with_cursor(|cursor| self.get_with(cursor, ctx, key, visit));
+        if seen {
+            self.was_there();
+        }
+        found
+    }
+
+    /// Lends this thread's cursor, made to fit the table.
+    #[inline(always)]
+    fn with_cursor(
+        &self,
+        search: impl FnOnce(&mut BlockCursor<HeldBlock>) -> Result<()>,
+    ) -> Result<()> {
+        with_point_cursor(|cursor| {
             cursor.configure(self.order(), self.global_seq);
-            let found = match located {
-                Some(Located {
-                    at,
-                    block: Some(block),
-                    ..
-                }) => self.get_in_block(cursor, ctx, key, at, block, visit),
-                _ => self.get_with(cursor, ctx, key, visit),
-            };
+            let found = search(cursor);
             cursor.replace(HeldBlock(None));
             found
-        });
-        if let Some(o) = self.options.observer.as_ref().filter(|_| seen)
+        })
+    }
+
+    /// Tells the observer that the filter was right to let a key through.
+    #[inline]
+    fn was_there(&self) {
+        if let Some(o) = &self.options.observer
             && let Some(filter) = &self.filter
         {
             o.filter(if filter.asks_whole_keys() {
@@ -167,7 +179,6 @@ impl TableReader {
                 FilterOutcome::PrefixTruePositive
             });
         }
-        found
     }
 
     fn get_in_block(
