@@ -12,13 +12,14 @@
 //! Invariant: a thread of the pool never owns the pool, so it never waits for itself. Under the
 //! lock here only leaves are taken.
 
+use crate::Executor;
 use crate::aligned::{AlignedBuf, Spares};
 use crate::sys::ring::Ring;
-use crate::{Executor, JoinHandle};
 use esker_sync::{Condvar, Mutex, Rank};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 
 /// Most threads of a pool: requests that a device can usefully have at once from jobs that each
@@ -61,7 +62,10 @@ pub(crate) trait Task: Send + Sync {
 struct Queue {
     tasks: VecDeque<Arc<dyn Task>>,
     idle: usize,
-    threads: Vec<Box<dyn JoinHandle>>,
+    /// Threads that do a task.
+    busy: usize,
+    /// Threads that were started.
+    threads: usize,
     closed: bool,
 }
 
@@ -70,6 +74,8 @@ pub(crate) struct IoQueue {
     executor: Arc<dyn Executor>,
     queue: Mutex<Queue>,
     offered: Condvar,
+    /// Of a closed queue: a thread has done the last task.
+    done: Condvar,
     spares: Arc<Spares>,
     /// Made when it is first wanted, or why it cannot be had.
     ring: OnceLock<io::Result<Arc<Ring>>>,
@@ -86,13 +92,15 @@ impl IoQueue {
         let queue = Queue {
             tasks: VecDeque::new(),
             idle: 0,
-            threads: Vec::new(),
+            busy: 0,
+            threads: 0,
             closed: false,
         };
         Arc::new(IoQueue {
             executor,
             queue: Mutex::new(RANK, queue),
             offered: Condvar::new(),
+            done: Condvar::new(),
             spares: Arc::new(Spares::new()),
             ring: OnceLock::new(),
         })
@@ -129,10 +137,10 @@ impl IoQueue {
         if queue.closed {
             return false;
         }
-        if queue.tasks.len() >= queue.idle && queue.threads.len() < THREADS_MAX {
+        if queue.tasks.len() >= queue.idle && queue.threads < THREADS_MAX {
             self.start_thread(&mut queue);
         }
-        if queue.threads.is_empty() {
+        if queue.threads == 0 {
             return false;
         }
         queue.tasks.push_back(task);
@@ -144,10 +152,9 @@ impl IoQueue {
     #[cold]
     fn start_thread(self: &Arc<Self>, queue: &mut Queue) {
         let own = Arc::clone(self);
-        let name = format!("esker-io-{}", queue.threads.len());
-        if let Ok(thread) = self.executor.spawn(&name, Box::new(move || own.serve())) {
-            queue.threads.push(thread);
-        }
+        let name = format!("esker-io-{}", queue.threads);
+        let started = self.executor.spawn(&name, Box::new(move || own.serve()));
+        queue.threads += usize::from(started.is_ok());
     }
 
     /// The life of a thread.
@@ -155,10 +162,20 @@ impl IoQueue {
         let mut queue = self.queue.lock();
         loop {
             if let Some(task) = queue.tasks.pop_front() {
+                queue.busy += 1;
                 drop(queue);
-                task.run();
+                let done = catch_unwind(AssertUnwindSafe(|| task.run()));
                 drop(task);
                 queue = self.queue.lock();
+                queue.busy -= 1;
+                if queue.closed {
+                    self.done.notify_all();
+                }
+                if let Err(panic) = done {
+                    queue.threads -= 1;
+                    drop(queue);
+                    resume_unwind(panic);
+                }
             } else if queue.closed {
                 return;
             } else {
@@ -178,7 +195,7 @@ impl IoQueue {
     }
 }
 
-/// Owns the threads.
+/// Owns the threads. Dropping it waits for tasks, and not for threads without one.
 #[derive(Debug)]
 pub(crate) struct IoPool(Arc<IoQueue>);
 
@@ -198,11 +215,9 @@ impl Drop for IoPool {
     fn drop(&mut self) {
         let mut queue = self.0.queue.lock();
         queue.closed = true;
-        let threads = std::mem::take(&mut queue.threads);
-        drop(queue);
         self.0.offered.notify_all();
-        for thread in threads {
-            thread.join();
+        while queue.busy > 0 || queue.threads > 0 && !queue.tasks.is_empty() {
+            self.0.done.wait(&mut queue);
         }
     }
 }

@@ -171,6 +171,12 @@ impl Core {
                 .filter_map(|f| newest(f).map(|id| (Arc::clone(f), id)))
                 .collect()
         };
+        if targets.is_empty() {
+            if wait {
+                self.clean_up();
+            }
+            return Ok(());
+        }
         {
             let mut jobs = self.background.jobs.lock();
             for (family, _) in &targets {
