@@ -63,7 +63,7 @@ impl ReadContext {
     }
 }
 
-/// What one read counts on its way; see [`super::work`].
+/// What one read counts on its way, for the figures of its thread.
 #[derive(Debug, Default)]
 pub struct ReadCounters {
     /// Blocks found in the cache, by what they are for.
