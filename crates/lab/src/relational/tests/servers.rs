@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{Pace, linkbench, plan};
 use crate::Result;
+use crate::relational::drive::Step;
 use crate::relational::engine::Engine;
 use crate::relational::mariadb::{self, Storage};
 use crate::relational::postgres;
@@ -85,8 +86,8 @@ fn a_server_ends_when_it_is_dropped() {
     }
 }
 
-/// Runs some of the mix and returns the parts of what was written, with the kernel's count.
-fn written(kind: &str) -> Option<(Vec<(&'static str, u64)>, u64, u64)> {
+/// Runs some of the mix on a server that is installed.
+fn written(kind: &str) -> Option<Step> {
     if !is_installed(kind) {
         return None;
     }
@@ -102,7 +103,7 @@ fn written(kind: &str) -> Option<(Vec<(&'static str, u64)>, u64, u64)> {
     let step = bench.run(&*engine, "run", pace).expect("a run");
     let kernel = step.settled.engine().device_write_bytes;
     println!("{kind}: {:?} of {kernel}, {}", step.parts, step.wrote);
-    Some((step.parts, step.wrote, kernel))
+    Some(step)
 }
 
 /// The servers count their writes by part, and the sum is no more than what the kernel counts.
@@ -113,9 +114,11 @@ fn servers_count_what_they_write() {
         ("myrocks", &["log", "flush"]),
         ("postgres", &["log", "pages"]),
     ] {
-        let Some((parts, wrote, kernel)) = written(kind) else {
+        let Some(step) = written(kind) else {
             continue;
         };
+        let (parts, wrote) = (&step.parts, step.wrote);
+        let kernel = step.settled.engine().device_write_bytes;
         let part = |name: &str| {
             let found = parts.iter().find(|(known, _)| *known == name);
             found.unwrap_or_else(|| panic!("{kind} has no {name}")).1
