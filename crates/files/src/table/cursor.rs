@@ -39,8 +39,9 @@ pub struct TableCursor {
     error: Option<Error>,
 }
 
-/// Seeks, and steps into another block, that one stands for.
-const SAMPLE: u32 = 64;
+/// Seeks, and steps into another block, that one stands for: a prime, so that runs which are sought
+/// in turn are all met.
+const SAMPLE: u32 = 61;
 /// Steps that count as much as a seek.
 const STEPS_OF_A_SEEK: u64 = 64;
 
