@@ -206,3 +206,62 @@ fn blocks_that_were_not_cached_are_the_io_part() {
     assert_eq!(of("get.cpu.data-hits.each"), 0.0);
     assert_eq!(of("get.cpu.filters-useful.each"), 2.0);
 }
+
+#[test]
+fn seeks_and_steps_are_counted_apart() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = filled(dir.path());
+    let walk = |it: &mut esker::DbIterator| {
+        it.seek(key(KEYS));
+        (0..10).for_each(|_| it.next());
+        assert!(it.valid());
+    };
+    // Fills the cache and sees both kinds of searches in blocks.
+    let mut it = db.iter();
+    (0..10).for_each(|_| walk(&mut it));
+    db.reset_stats();
+    for _ in 0..5 * SAMPLE {
+        walk(&mut it);
+    }
+    let map = amplification(&db);
+    let of = |name: &str| value(&map, name);
+    assert_eq!(of("seek.looked-at"), 5.0);
+    assert_eq!(of("next.looked-at"), 50.0, "the steps behind those seeks");
+    assert_eq!(of("next.count"), 50.0 * SAMPLE as f64);
+    assert_eq!(of("seek.io.blocks"), 0.0);
+    assert_eq!(of("seek.cpu.skipped"), 0.0);
+    assert_eq!(of("next.cpu.tables"), 0.0, "no run is positioned again");
+    assert_eq!(of("get.count"), 0.0);
+}
+
+#[test]
+fn entries_passed_over_are_counted_as_rocksdb_counts_them() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path(), options()).expect("opened");
+    for round in 0..3u8 {
+        for n in 0..10 {
+            db.put(key(n), [round]).expect("written");
+        }
+    }
+    for n in 3..6 {
+        db.delete(key(n)).expect("written");
+    }
+    let mut it = db.iter();
+    for n in 10..12 {
+        db.put(key(n), "later").expect("written");
+    }
+    let skipped = [
+        PerfMetric::InternalKeySkippedCount,
+        PerfMetric::InternalDeleteSkippedCount,
+        PerfMetric::InternalRecentSkippedCount,
+    ];
+    let counted = taken(skipped, || {
+        it.seek_to_first();
+        while it.valid() {
+            it.next();
+        }
+    });
+    // Two older versions of each of ten keys, and the newest of those that are deleted; the three
+    // deletions; what was written after the iterator was made.
+    assert_eq!(counted, [23, 3, 2]);
+}

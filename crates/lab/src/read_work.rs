@@ -12,7 +12,7 @@ const PROPERTY: &str = "rocksdb.esker.read-amplification";
 /// The sums of one kind of read, by the names of the property.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadWork {
-    /// `get` or `multiget`.
+    /// `get`, `multiget`, `seek` or `next`.
     pub operation: String,
     /// Reads of this kind.
     pub count: u64,
@@ -112,8 +112,8 @@ pub fn json(reads: &[ReadWork]) -> Value {
     Value::Object(each.collect())
 }
 
-/// The columns of a row that are averages of its most frequent kind of read.
-pub const COLUMNS: [(&str, &[&str]); 7] = [
+/// The columns of a row that are averages of its most frequent kind of read, steps apart.
+pub const COLUMNS: [(&str, &[&str]); 8] = [
     ("read_blocks_op", &["io.blocks"]),
     ("read_bytes_op", &["io.bytes"]),
     (
@@ -124,11 +124,16 @@ pub const COLUMNS: [(&str, &[&str]); 7] = [
     ("filters_useful_op", &["cpu.filters-useful"]),
     ("keys_compared_op", &["cpu.compared"]),
     ("runs_op", &["cpu.tables", "cpu.memtables"]),
+    (
+        "skipped_op",
+        &["cpu.skipped", "cpu.recent", "cpu.deletions"],
+    ),
 ];
 
-/// The kind of read that a row is about: the most frequent one.
+/// The kind of read that a row is about: the most frequent one that is not a step.
 pub fn chief(reads: &[ReadWork]) -> Option<&ReadWork> {
-    reads.iter().max_by_key(|work| work.count)
+    let kinds = reads.iter().filter(|work| work.operation != "next");
+    kinds.max_by_key(|work| work.count)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod set;
 pub(crate) use compaction_stats::{CompactionStats, Dumped, Ingested, Pool, Totals, Traffic};
 pub(crate) use drain::{DrainStats, Progress, level0_tables};
 pub(crate) use parked::ParkedCursors;
-pub(crate) use read_work::{ReadOperation, ReadRow, ReadTotals, SAMPLE, is_sampled};
+pub(crate) use read_work::{Look, ReadOperation, ReadRow, ReadTotals, SAMPLE, is_sampled};
 pub(crate) use set::FamilySet;
 
 use crate::backpressure::pace::{Limit, Marks, Pace, Reading};

@@ -7,7 +7,7 @@
 //! Thread-safety: sums that every reader adds to. The scheduler alone takes from them, under the
 //! lock of the jobs.
 
-use super::read_work::{ReadOperation, SAMPLE, is_sampled};
+use super::read_work::SAMPLE;
 use super::{Family, View};
 use crate::runtime::work_signal as signal;
 use esker_lsm::file::FileMeta;
@@ -45,16 +45,6 @@ impl View {
 }
 
 impl Family {
-    /// Counts a read of `view`. True when background work is to look at the family.
-    #[inline]
-    pub(crate) fn count_read(&self, view: &View, kind: ReadKind) -> bool {
-        let operation = match kind {
-            ReadKind::Get => ReadOperation::Get,
-            ReadKind::Seek => ReadOperation::Seek,
-        };
-        is_sampled(operation) && self.pay(view, kind)
-    }
-
     /// The same for seeks that are to come.
     pub(crate) fn expect_seeks(&self, seeks: u64) -> bool {
         self.pay_for(&self.view(), ReadKind::Seek, seeks)

@@ -21,20 +21,27 @@ pub(crate) enum ReadOperation {
     Get,
     /// A key of a `multi_get`.
     MultiGet,
-    /// The positioning of an iterator: counted for what it pays, and not shown.
+    /// The positioning of an iterator.
     Seek,
+    /// A step of an iterator, forward or backward.
+    Next,
 }
 
 impl ReadOperation {
-    /// Those that are shown.
-    pub(crate) const ALL: [ReadOperation; 2] = [ReadOperation::Get, ReadOperation::MultiGet];
-    const COUNT: usize = ReadOperation::Seek as usize + 1;
+    pub(crate) const ALL: [ReadOperation; 4] = [
+        ReadOperation::Get,
+        ReadOperation::MultiGet,
+        ReadOperation::Seek,
+        ReadOperation::Next,
+    ];
+    const COUNT: usize = Self::ALL.len();
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             ReadOperation::Get => "get",
             ReadOperation::MultiGet => "multiget",
             ReadOperation::Seek => "seek",
+            ReadOperation::Next => "next",
         }
     }
 }
@@ -114,6 +121,21 @@ impl ReadTotals {
             sums.operations.store(0, Relaxed);
             sums.figures.iter().for_each(|f| f.store(0, Relaxed));
         }
+    }
+}
+
+/// A walk of an iterator that is looked at: the figures of the thread when the move began.
+#[derive(Debug, Default)]
+pub(crate) struct Look(ReadWork);
+
+impl Look {
+    pub(crate) fn begin(&mut self) {
+        self.0 = ReadWork::of_thread();
+    }
+
+    /// The move is over.
+    pub(crate) fn end(&self, totals: &ReadTotals, operation: ReadOperation) {
+        totals.add(operation, 1, &ReadWork::of_thread().since(&self.0));
     }
 }
 

@@ -6,14 +6,15 @@
 use super::get::{check_due, due_of};
 use super::shell::{Merged, Shell, Wanted};
 use crate::core::ReadCore;
-use crate::family::{Family, View};
+use crate::family::{Family, Look, ReadOperation, View, is_sampled};
 use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
 use crate::options::ReadOptions;
 use crate::snapshot::Snapshot;
 use crate::ttl;
+use esker_files::table::{ReadFigure, add_read_work};
 use esker_format::Seq;
 use esker_lsm::pick::for_reads::ReadKind;
-use esker_lsm::visible::VisibleCursor;
+use esker_lsm::visible::{VisibleCounters, VisibleCursor};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 
@@ -57,6 +58,10 @@ pub struct DbIterator {
     failure: Option<(Error, Option<Box<Shell>>)>,
     reported_skips: u64,
     reported_reseeks: u64,
+    /// What the figures of the thread have of the entries that were passed over.
+    handed_over: VisibleCounters,
+    /// While the walk since the last seek is looked at, for the read amplification.
+    looked_at: Option<Box<Look>>,
     /// When its time is over, by the clock.
     due_us: Option<u64>,
     /// Whether every step is counted, timed or checked.
@@ -115,6 +120,8 @@ impl DbIterator {
             failure,
             reported_skips: 0,
             reported_reseeks: 0,
+            handed_over: VisibleCounters::default(),
+            looked_at: None,
             due_us,
             is_watched,
             time_len,
@@ -210,7 +217,14 @@ impl DbIterator {
         let Some(shell) = &mut self.shell else {
             return;
         };
+        if let Some(look) = &mut self.looked_at {
+            look.begin();
+        }
         seek(&mut shell.cursor);
+        self.hand_over_skips();
+        if let Some(look) = &self.looked_at {
+            look.end(&self.family.read_totals, ReadOperation::Seek);
+        }
         self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
         self.count_seek(start);
     }
@@ -239,10 +253,12 @@ impl DbIterator {
     #[inline]
     pub fn next(&mut self) {
         if self.valid() {
+            self.begin_step();
             let moves = !self.is_tailing || self.still_here(VisibleCursor::seek);
             if moves && let Some(shell) = &mut self.shell {
                 shell.cursor.next();
             }
+            self.end_step();
             if self.is_watched {
                 self.count(Ticker::NumberDbNext, Ticker::NumberDbNextFound);
                 self.check_deadline();
@@ -265,6 +281,7 @@ impl DbIterator {
         {
             // Without a time behind values: iterators with one are watched.
             shell.cursor.next_showing(show);
+            self.end_step();
         }
     }
 
@@ -272,10 +289,12 @@ impl DbIterator {
     #[inline]
     pub fn prev(&mut self) {
         if self.valid() {
+            self.begin_step();
             let moves = !self.is_tailing || self.still_here(VisibleCursor::seek_for_prev);
             if moves && let Some(shell) = &mut self.shell {
                 shell.cursor.prev();
             }
+            self.end_step();
             if self.is_watched {
                 self.count(Ticker::NumberDbPrev, Ticker::NumberDbPrevFound);
                 self.check_deadline();
@@ -313,8 +332,12 @@ impl DbIterator {
             self.renew_if_tailing();
         }
         perf_count(PerfMetric::IterSeekCount, 1);
-        if self.family.count_read(&self.view, ReadKind::Seek) {
+        let is_sampled = is_sampled(ReadOperation::Seek);
+        if is_sampled && self.family.pay(&self.view, ReadKind::Seek) {
             self.core.background_cv.notify();
+        }
+        if is_sampled || self.looked_at.is_some() {
+            self.look_at_walk(is_sampled);
         }
         if self.failure.is_some() {
             self.try_again();
@@ -340,6 +363,56 @@ impl DbIterator {
     #[cold]
     fn fail(&mut self, e: Error) {
         self.failure = Some((e, self.shell.take()));
+    }
+
+    /// A walk that begins with a seek that is looked at is looked at step by step; until the next
+    /// seek. Other walks pay nothing for it.
+    #[cold]
+    fn look_at_walk(&mut self, is_sampled: bool) {
+        self.looked_at = is_sampled.then(Box::default);
+        let core = &self.core;
+        self.is_watched =
+            is_sampled || core.statistics.is_some() || self.due_us.is_some() || self.time_len > 0;
+    }
+
+    #[inline]
+    fn begin_step(&mut self) {
+        if let Some(look) = &mut self.looked_at {
+            look.begin();
+        }
+    }
+
+    #[inline]
+    fn end_step(&mut self) {
+        let then = self.handed_over.internal_keys_skipped;
+        let skipped = self.inner().map(|c| c.counters().internal_keys_skipped);
+        if skipped.is_some_and(|now| now != then) {
+            self.hand_over_skips();
+        }
+        if let Some(look) = &self.looked_at {
+            look.end(&self.family.read_totals, ReadOperation::Next);
+        }
+    }
+
+    /// Adds what was passed over to the figures of the thread.
+    fn hand_over_skips(&mut self) {
+        let Some(inner) = self.inner() else {
+            return;
+        };
+        let (now, then) = (*inner.counters(), self.handed_over);
+        self.handed_over = now;
+        let (all, deleted) = (
+            now.internal_keys_skipped - then.internal_keys_skipped,
+            now.deletions_skipped - then.deletions_skipped,
+        );
+        let recent = now.recent_skipped - then.recent_skipped;
+        if all > 0 {
+            add_read_work([
+                (ReadFigure::KeysSkipped, all - deleted - recent),
+                (ReadFigure::DeletionsSkipped, deleted),
+                (ReadFigure::RecentSkipped, recent),
+            ]);
+        }
     }
 
     /// Once the iterator's time is over it fails with `TimedOut`.
@@ -438,6 +511,7 @@ impl DbIterator {
         self.seq = seq;
         self.reported_skips = 0;
         self.reported_reseeks = 0;
+        self.handed_over = VisibleCounters::default();
         Ok(())
     }
 

@@ -59,6 +59,12 @@ figures! {
     TablesSearched,
     /// Memtables searched.
     MemtablesSearched,
+    /// Entries that an iterator passed over because a newer one of the key hides them.
+    KeysSkipped,
+    /// Deletions that an iterator passed over.
+    DeletionsSkipped,
+    /// Entries that an iterator passed over because they are newer than its snapshot.
+    RecentSkipped,
 }
 
 struct Figures {

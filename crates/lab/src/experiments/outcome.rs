@@ -28,6 +28,7 @@ const FIGURES: &[(&str, &str)] = &[
     ("filters_useful_op", ""),
     ("keys_compared_op", ""),
     ("runs_op", ""),
+    ("skipped_op", ""),
     ("p50", "us"),
     ("p99", "us"),
     ("p99.9", "us"),

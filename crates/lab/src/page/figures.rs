@@ -81,6 +81,7 @@ pub(super) fn amplification(record: &Record) -> String {
             "useful",
             "keys compared",
             "runs",
+            "skipped",
         ],
     );
     for (step, engine) in lines(record) {
@@ -180,7 +181,7 @@ fn read_amplification(record: &Record) -> String {
         return String::new();
     }
     table.html()
-        + "<p class=\"note\">Of gets: blocks and bytes read from files, then blocks found in the \
+        + "<p class=\"note\">Of gets, or of seeks in steps of ranges: blocks and bytes read from files, then blocks found in the \
            cache, filters asked and those that excluded the key, comparisons of keys, and sorted \
            runs searched. Averages of samples that Esker takes; other engines do not tell.</p>\n"
 }

@@ -84,6 +84,7 @@ impl<C: Cursor> VisibleCursor<C> {
                     run = 0;
                     skipping = false;
                 }
+                self.counters.recent_skipped += u64::from(!hidden);
                 if !self.count_skip() {
                     return false;
                 }
@@ -121,6 +122,8 @@ impl<C: Cursor> VisibleCursor<C> {
                     self.saved_key.clear();
                     self.saved_key.extend_from_slice(user_key(self.child.key()));
                     skipping = true;
+                    let is_deletion = matches!(verdict, Verdict::Hide);
+                    self.counters.deletions_skipped += u64::from(is_deletion);
                     if !self.count_skip() {
                         return false;
                     }

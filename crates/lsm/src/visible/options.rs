@@ -110,6 +110,10 @@ pub struct VisibleCounters {
     pub seeks: u64,
     /// Entries that were not shown: older versions, deletions, writes after the snapshot.
     pub internal_keys_skipped: u64,
+    /// Of those, deletions.
+    pub deletions_skipped: u64,
+    /// Of those, writes after the snapshot.
+    pub recent_skipped: u64,
     /// Seeks of the child past many hidden entries.
     pub reseeks: u64,
     /// Entries hidden by range deletions.

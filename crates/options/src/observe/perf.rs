@@ -199,6 +199,9 @@ fn of_reads(metric: PerfMetric) -> &'static [ReadFigure] {
         M::BloomSstHitCount => &[F::FiltersPassed],
         M::BloomSstMissCount => &[F::FiltersUseful],
         M::GetFromMemtableCount => &[F::MemtablesSearched],
+        M::InternalKeySkippedCount => &[F::KeysSkipped],
+        M::InternalDeleteSkippedCount => &[F::DeletionsSkipped],
+        M::InternalRecentSkippedCount => &[F::RecentSkipped],
         _ => &[],
     }
 }

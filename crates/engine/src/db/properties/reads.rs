@@ -23,7 +23,7 @@ const fn column(part: &'static str, name: &'static str, figures: &'static [F]) -
     }
 }
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 16] = [
     column(
         "io",
         "blocks",
@@ -55,6 +55,9 @@ const COLUMNS: [Column; 13] = [
     column("cpu", "compared", &[F::KeysCompared]),
     column("cpu", "tables", &[F::TablesSearched]),
     column("cpu", "memtables", &[F::MemtablesSearched]),
+    column("cpu", "skipped", &[F::KeysSkipped]),
+    column("cpu", "deletions", &[F::DeletionsSkipped]),
+    column("cpu", "recent", &[F::RecentSkipped]),
 ];
 
 /// Width of a column.
