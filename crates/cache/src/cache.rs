@@ -4,6 +4,7 @@ use crate::CacheKey;
 use crate::clock::ClockShard;
 use crate::entry::{Glimpse, Held, Looked, Priority, Removed};
 use crate::flights::{Flight, Flights};
+use crate::ghost::{Ghost, GhostCurve};
 use crate::options::{CacheFull, CacheKind, CacheOptions};
 use crate::shard::Shard;
 use crate::stats::{CacheEntry, CacheStats};
@@ -47,6 +48,7 @@ pub struct Cache<V> {
     /// Bytes of the capacity that are used for something else.
     reserved: AtomicUsize,
     flights: Flights,
+    ghost: Ghost,
 }
 
 impl<V> fmt::Debug for Cache<V> {
@@ -111,6 +113,7 @@ impl<V> Cache<V> {
             options: Mutex::new(Self::OPTIONS_RANK, options),
             reserved: AtomicUsize::new(0),
             flights: Flights::new(),
+            ghost: Ghost::new(),
         };
         cache.reconfigure(|_| {});
         cache
@@ -121,10 +124,16 @@ impl<V> Cache<V> {
     #[inline]
     pub fn lookup(&self, key: CacheKey) -> Option<Held<V>> {
         let hash = key.hash();
-        match &self.shards {
+        let found = match &self.shards {
             Shards::Lru(shards) => of_hash(shards, hash).lock().lookup(key, hash),
             Shards::Clock(shards) => of_hash(shards, hash).lookup(key, hash),
+        };
+        if self.ghost.has(hash)
+            && let Some(held) = &found
+        {
+            self.ghost.used(hash, held.0.charge);
         }
+        found
     }
 
     /// As [`Cache::lookup`], for a look within one read: a clock then writes to no line that
@@ -132,11 +141,17 @@ impl<V> Cache<V> {
     #[inline]
     pub fn glimpse(&self, key: CacheKey) -> Option<Glimpse<V>> {
         let hash = key.hash();
-        match &self.shards {
+        let found = match &self.shards {
             Shards::Lru(shards) => (of_hash(shards, hash).lock().lookup(key, hash))
                 .map(|held| Glimpse(Looked::Held(held))),
             Shards::Clock(shards) => of_hash(shards, hash).glimpse(key, hash),
+        };
+        if self.ghost.has(hash)
+            && let Some(seen) = &found
+        {
+            self.ghost.used(hash, seen.charge());
         }
+        found
     }
 
     /// The value without counting as a use.
@@ -151,7 +166,9 @@ impl<V> Cache<V> {
     /// For a thread that missed `key`: the right to read its value and to insert it, or `None`
     /// after waiting for another thread that had it. Then look again; that thread may have failed.
     pub fn begin_read(&self, key: CacheKey) -> Option<Flight<'_>> {
-        self.flights.begin(key, key.hash())
+        let hash = key.hash();
+        let flight = self.flights.begin(key, hash)?;
+        Some(flight.timed(&self.ghost, self.ghost.begin_read(hash)))
     }
 
     /// Adds `value`, displacing an entry of the same key and evicting what has to go.
@@ -166,6 +183,9 @@ impl<V> Cache<V> {
     ) -> Result<Held<V>, CacheFull> {
         let hash = key.hash();
         let held = Held::new(key, value, charge, priority);
+        if self.ghost.has(hash) {
+            self.ghost.used(hash, charge);
+        }
         let mut removed = Removed::new();
         let kept = match &self.shards {
             Shards::Lru(shards) => (of_hash(shards, hash).lock()).insert(&held, hash, &mut removed),
@@ -270,12 +290,29 @@ impl<V> Cache<V> {
 
     /// Bytes that the cache itself takes: its shards and their tables, whatever they hold.
     pub fn overhead(&self) -> usize {
-        let mut sum = match &self.shards {
+        let mut sum = self.ghost.memory();
+        sum += match &self.shards {
             Shards::Lru(shards) => size_of_val(&**shards),
             Shards::Clock(shards) => size_of_val(&**shards),
         };
         for_each_shard!(self, shard, sum += shard.overhead());
         sum
+    }
+
+    /// Begins to count what caches of other capacities, up to `most` bytes, would hit; a second
+    /// call begins anew. `now_ns` is a clock in nanoseconds; the first one stays.
+    pub fn watch(&self, most: usize, now_ns: impl Fn() -> u64 + Send + Sync + 'static) {
+        self.ghost.watch(most, Box::new(now_ns));
+    }
+
+    /// Whether the uses of this key are counted, which stand for those of many others.
+    pub fn is_watched(&self, key: CacheKey) -> bool {
+        self.ghost.has(key.hash())
+    }
+
+    /// What was counted since the last call; `None` before [`Cache::watch`].
+    pub fn take_ghost_curve(&self) -> Option<GhostCurve> {
+        self.ghost.take_curve()
     }
 
     /// Bytes charged for entries that somebody holds. Walks all entries: for reports.

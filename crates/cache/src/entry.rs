@@ -136,6 +136,15 @@ pub(crate) enum Looked<V> {
     Guarded(SlotGuard<Entry<V>>),
 }
 
+impl<V> Glimpse<V> {
+    pub(crate) fn charge(&self) -> usize {
+        match &self.0 {
+            Looked::Held(held) => held.0.charge,
+            Looked::Guarded(entry) => entry.charge,
+        }
+    }
+}
+
 impl<V> Deref for Glimpse<V> {
     type Target = V;
     #[inline]
