@@ -346,6 +346,7 @@ pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
         if duty == Duty::Delete {
             core.trees.delete_obsolete_files_keeping(spare_bytes(core));
             core.trees.purge_archive_if_due();
+            core.balance_memory();
             if core.background.cv.wait_past(seen, PATIENCE) {
                 continue;
             }
@@ -353,6 +354,7 @@ pub(crate) fn worker(core: &Arc<Core>, duty: Duty) {
         }
         core.services.tell_pending();
         core.dump_statistics_if_due();
+        core.balance_memory();
         relieve(core);
         let job = next_job(core, duty);
         if duty == Duty::Compact {

@@ -33,7 +33,7 @@ pub type PropertyMap = BTreeMap<String, String>;
 
 /// Names of texts, without the prefix `rocksdb.`; those that end in `-at-level` and the like take a
 /// number.
-const TEXTS: [&str; 22] = [
+const TEXTS: [&str; 23] = [
     "num-files-at-level",
     "compression-ratio-at-level",
     "levelstats",
@@ -56,6 +56,7 @@ const TEXTS: [&str; 22] = [
     "esker.stalls",
     "esker.compaction-stages",
     "esker.shape",
+    "esker.memory-budget",
 ];
 
 /// The property's name without its argument, and the argument.
@@ -186,9 +187,16 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
         ("blob-stats", None) => Some(tables::blob_stats(family)),
         ("esker.compaction-stages", None) => Some(stages::text(core, family)),
         ("esker.stalls", None) => Some(stalls::text(core)),
+        ("esker.memory-budget", None) => Some(memory_budget(core)),
         ("esker.shape", None) => Some(esker_lsm::shape::draw(&family.view_guard().version)),
         _ => None,
     }
+}
+
+/// The memory budget; empty without one.
+fn memory_budget(core: &Core) -> String {
+    let part = core.budget.as_ref();
+    part.map_or_else(String::new, |part| part.budget.describe())
 }
 
 /// The LOG has the options of at most this many families.
