@@ -4,6 +4,7 @@ use crate::CacheKey;
 use crate::clock::ClockShard;
 use crate::entry::{Entry, Glimpse, Held, Looked, Priority, Removed};
 use crate::flights::{Flight, Flights};
+use crate::ghost::{Ghost, GhostCurve};
 use crate::options::{CacheFull, CacheKind, CacheOptions};
 use crate::shard::Shard;
 use crate::stats::{CacheEntry, CacheStats};
@@ -49,6 +50,7 @@ pub struct Cache<V> {
     /// What is charged for an entry beside its value.
     metadata: usize,
     flights: Flights,
+    ghost: Ghost,
 }
 
 impl<V> fmt::Debug for Cache<V> {
@@ -130,6 +132,7 @@ impl<V> Cache<V> {
             options: Mutex::new(Self::OPTIONS_RANK, options),
             reserved: AtomicUsize::new(0),
             flights: Flights::new(),
+            ghost: Ghost::new(),
         };
         cache.reconfigure(|_| {});
         cache
@@ -140,10 +143,16 @@ impl<V> Cache<V> {
     #[inline]
     pub fn lookup(&self, key: CacheKey) -> Option<Held<V>> {
         let hash = key.hash();
-        match &self.shards {
+        let found = match &self.shards {
             Shards::Lru(shards) => of_hash(shards, hash).lock().lookup(key, hash),
             Shards::Clock(shards) => of_hash(shards, hash).lookup(key, hash),
+        };
+        if self.ghost.has(hash)
+            && let Some(held) = &found
+        {
+            self.ghost.used(hash, held.0.charge);
         }
+        found
     }
 
     /// As [`Cache::lookup`], for a look within one read: a clock then writes to no line that
@@ -151,11 +160,17 @@ impl<V> Cache<V> {
     #[inline]
     pub fn glimpse(&self, key: CacheKey) -> Option<Glimpse<V>> {
         let hash = key.hash();
-        match &self.shards {
+        let found = match &self.shards {
             Shards::Lru(shards) => (of_hash(shards, hash).lock().lookup(key, hash))
                 .map(|held| Glimpse(Looked::Held(held))),
             Shards::Clock(shards) => of_hash(shards, hash).glimpse(key, hash),
+        };
+        if self.ghost.has(hash)
+            && let Some(seen) = &found
+        {
+            self.ghost.used(hash, seen.charge());
         }
+        found
     }
 
     /// The value without counting as a use.
@@ -170,7 +185,9 @@ impl<V> Cache<V> {
     /// For a thread that missed `key`: the right to read its value and to insert it, or `None`
     /// after waiting for another thread that had it. Then look again; that thread may have failed.
     pub fn begin_read(&self, key: CacheKey) -> Option<Flight<'_>> {
-        self.flights.begin(key, key.hash())
+        let hash = key.hash();
+        let flight = self.flights.begin(key, hash)?;
+        Some(flight.timed(&self.ghost, self.ghost.begin_read(hash)))
     }
 
     /// Adds `value`, displacing an entry of the same key and evicting what has to go. `charge` is
@@ -186,7 +203,11 @@ impl<V> Cache<V> {
         priority: Priority,
     ) -> Result<Held<V>, CacheFull> {
         let hash = key.hash();
-        let held = Held::new(key, value, charge + self.metadata, priority);
+        let charge = charge + self.metadata;
+        let held = Held::new(key, value, charge, priority);
+        if self.ghost.has(hash) {
+            self.ghost.used(hash, charge);
+        }
         let mut removed = Removed::new();
         let kept = match &self.shards {
             Shards::Lru(shards) => (of_hash(shards, hash).lock()).insert(&held, hash, &mut removed),
@@ -292,7 +313,8 @@ impl<V> Cache<V> {
 
     /// Bytes that the cache itself takes: its shards and their tables, whatever they hold.
     pub fn overhead(&self) -> usize {
-        let mut sum = match &self.shards {
+        let mut sum = self.ghost.memory();
+        sum += match &self.shards {
             Shards::Lru(shards) => size_of_val(&**shards),
             Shards::Clock(shards) => size_of_val(&**shards),
         };
@@ -312,6 +334,22 @@ impl<V> Cache<V> {
         let metadata = Entry::<V>::metadata();
         self.for_each(|e| sum += memory_of(e.value) + metadata);
         sum
+    }
+
+    /// Begins to count what caches of other capacities, up to `most` bytes, would hit; a second
+    /// call begins anew. `now_ns` is a clock in nanoseconds; the first one stays.
+    pub fn watch(&self, most: usize, now_ns: impl Fn() -> u64 + Send + Sync + 'static) {
+        self.ghost.watch(most, Box::new(now_ns));
+    }
+
+    /// Whether the uses of this key are counted, which stand for those of many others.
+    pub fn is_watched(&self, key: CacheKey) -> bool {
+        self.ghost.has(key.hash())
+    }
+
+    /// What was counted since the last call; `None` before [`Cache::watch`].
+    pub fn take_ghost_curve(&self) -> Option<GhostCurve> {
+        self.ghost.take_curve()
     }
 
     /// Bytes charged for entries that somebody holds. Walks all entries: for reports.

@@ -5,6 +5,7 @@
 //! for another flight, and holds no lock that a waiter needs.
 
 use crate::CacheKey;
+use crate::ghost::Ghost;
 use crate::sync::{Condvar, Mutex};
 use esker_sync::{CachePadded, Rank};
 
@@ -29,6 +30,16 @@ pub(crate) struct Flights(Box<[CachePadded<Stripe>]>);
 pub struct Flight<'a> {
     stripe: &'a Stripe,
     key: CacheKey,
+    /// When it began, where it is timed.
+    timed: Option<(&'a Ghost, u64)>,
+}
+
+impl<'a> Flight<'a> {
+    /// Tells `ghost` how long the read takes, if the time of its beginning is known.
+    pub(crate) fn timed(mut self, ghost: &'a Ghost, began: Option<u64>) -> Self {
+        self.timed = began.map(|began| (ghost, began));
+        self
+    }
 }
 
 impl std::fmt::Debug for Flight<'_> {
@@ -54,7 +65,11 @@ impl Flights {
         let mut state = stripe.state.lock();
         if !state.keys.contains(&key) {
             state.keys.push(key);
-            return Some(Flight { stripe, key });
+            return Some(Flight {
+                stripe,
+                key,
+                timed: None,
+            });
         }
         state.waiting += 1;
         while state.keys.contains(&key) {
@@ -67,6 +82,9 @@ impl Flights {
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
+        if let Some((ghost, began)) = self.timed {
+            ghost.end_read(began);
+        }
         let mut state = self.stripe.state.lock();
         state.keys.retain(|key| *key != self.key);
         let is_awaited = state.waiting > 0;

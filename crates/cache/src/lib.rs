@@ -9,6 +9,9 @@
 //! - [`CacheKind::Lru`] has one short lock for each shard around a hash table and three recency
 //!   lists, with RocksDB's priority pools.
 //!
+//! [`Cache::watch`] counts, on a sample of the keys, what caches of other capacities would hit
+//! (`ghost`).
+//!
 //! Thread-safety: [`Cache`] is `Send + Sync` for `V: Send + Sync`; every method takes `&self`.
 #![forbid(unsafe_code)]
 
@@ -16,6 +19,7 @@ mod cache;
 mod clock;
 mod entry;
 mod flights;
+mod ghost;
 mod key;
 mod lru;
 mod options;
@@ -26,6 +30,7 @@ mod sync;
 pub use cache::Cache;
 pub use entry::{Glimpse, Held, Priority};
 pub use flights::Flight;
+pub use ghost::GhostCurve;
 pub use key::CacheKey;
 pub use options::{CacheFull, CacheKind, CacheOptions, DEFAULT_SHARD_BITS};
 pub use stats::{CacheEntry, CacheStats, PriorityStats};

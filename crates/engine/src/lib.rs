@@ -66,7 +66,10 @@ pub use esker_status::{Error, ErrorKind, LockHolder, Result, Subcode};
 pub use esker_sync::memory::{Allocator, declare_allocator};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};
-pub use memory::{SstFileManager, WriteBufferManager};
+pub use memory::{
+    BudgetDecision, BudgetReason, BudgetSide, BudgetSlopes, BudgetState, MemoryBudget,
+    MemoryBudgetOptions, SstFileManager, WriteBufferManager,
+};
 pub use metadata::{
     BlobMeta, ExportedFiles, FamilyMeta, FamilyMetaOptions, LevelMeta, LiveFileMeta,
 };

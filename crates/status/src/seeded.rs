@@ -161,6 +161,7 @@ catalogue! {
     RepairTableNotSynced, "repair-table-not-synced", Repairs, Tables, "Repair lists a table that is not synced.";
     RepairLogsAgain, "repair-logs-again", Repairs, Log, "A repaired database replays logs that are in tables.";
     RepairReadFailureIsDamage, "repair-read-failure-is-damage", Repairs, Tables, "A failed read is damage to repair.";
+    BudgetForgetsReaders, "budget-forgets-readers", Model, Reading, "A memory budget does not count what open tables hold.";
     VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";
 }
 

@@ -42,4 +42,9 @@ impl Admin {
     pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
         self.turn.lock()
     }
+
+    /// The same for background threads, which do not wait: `None` while another call administers.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, ()>> {
+        self.turn.try_lock()
+    }
 }

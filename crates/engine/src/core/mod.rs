@@ -9,12 +9,14 @@
 
 mod admin;
 mod background;
+mod budget;
 mod reads;
 mod services;
 mod trees;
 
 pub(crate) use admin::{Admin, DbStats};
 pub(crate) use background::Background;
+pub(crate) use budget::BudgetPart;
 pub(crate) use reads::{CatchUp, ReadCore};
 pub(crate) use services::{Identity, Services};
 pub(crate) use trees::Trees;
@@ -32,6 +34,8 @@ pub(crate) struct Core {
     pub(crate) writes: WritePath,
     pub(crate) background: Arc<Background>,
     pub(crate) admin: Admin,
+    /// Its part in a memory budget.
+    pub(crate) budget: Option<BudgetPart>,
     /// The times to live of the families, when values have the time of their writing behind them.
     pub(crate) ttl: Option<Arc<Ttls>>,
 }

@@ -63,7 +63,8 @@ impl Core {
     ) -> Result<Arc<Family>> {
         self.check_open_for_writes()?;
         check_options(&self.services.options.load(), [(name, &options)])?;
-        let mut options = options.resolve_in(&self.services.options.load());
+        let db = self.services.options.load();
+        let mut options = options.resolve_in(&db);
         if let Some(ttl) = &self.ttl {
             options = ttl.wrap(name, options);
         }
@@ -72,9 +73,10 @@ impl Core {
         let cache = match (&options.table.block_cache, options.table.no_block_cache) {
             (_, true) => None,
             (BlockCacheSource::Shared(given), false) => Some(Arc::clone(given)),
-            (BlockCacheSource::Own(_), false) => {
-                self.trees.families.default_family().reading.cache()
-            }
+            (BlockCacheSource::Own(_), false) => match &db.shared_memory_budget {
+                Some(budget) => Some(Arc::clone(budget.cache())),
+                None => self.trees.families.default_family().reading.cache(),
+            },
         };
         let watch = self
             .services

@@ -8,6 +8,7 @@ mod counting;
 mod destroy;
 mod ingest;
 mod live_files;
+mod memory_budget;
 mod memory_usage;
 mod metadata;
 mod open;

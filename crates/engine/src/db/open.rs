@@ -246,11 +246,13 @@ impl Opening {
             }
         }
         let wal_dir = wal_dir(path, &options.db);
+        let mut db = options.db.resolve();
+        db.make_memory_budget(options.family.table.block_cache.limits());
         Ok(Opening {
             env,
             dir: path.to_path_buf(),
             wal_dir,
-            db: options.db.resolve(),
+            db,
             default: options.family,
             families,
             mode,

@@ -221,6 +221,7 @@ fn needs_upkeep(core: &Core) -> bool {
         || core.services.health.state() == HealthState::Degraded
         || core.writes.buffers.is_flush_requested()
         || core.is_statistics_dump_due()
+        || core.is_memory_balance_due()
         || !core.background.jobs.lock().flush_for_reads.is_empty()
 }
 
@@ -231,6 +232,7 @@ fn upkeep(core: &Arc<Core>) {
         guarded(core, "upkeep", || {
             core.services.tell_pending();
             core.dump_statistics_if_due();
+            core.balance_memory();
             relieve(core);
             flush_for_reads(core);
             resume::try_automatic(core);

@@ -505,14 +505,18 @@ pub(super) static MEMORY: Recipe = Recipe {
     help: "a workload that shifts between writes, reads and ranges, under several splits",
     about: "The same budget goes to the block cache and to memtables in several parts, named by \
             the percentage of the cache. The workload shifts within one process: overwrite, read \
-            at random, a mix of both, ranges. A fixed split is good in one phase; what a tuner \
-            could gain is the best split of each phase beside the best one for all.",
+            at random, a mix of both, ranges, overwrite again. A fixed split is good in one phase; \
+            what a tuner could gain is the best split of each phase beside the best one for all. \
+            Where Esker is alone, its memory_budget, which begins in the middle, is another split.",
     settings: &MEMORY_SETTINGS,
     chains: memory,
     size: |request| {
-        let splits = request.counts("splits")?.len() as u64;
+        let splits = memory_splits(request)?.len() as u64;
         let (num, duration) = (request.count("num")?, request.count("duration")?);
-        Ok((splits * (4 * duration + num / 100_000), num * ENTRY * 3))
+        Ok((
+            splits * (PHASES.len() as u64 * duration + num / 100_000),
+            num * ENTRY * 3,
+        ))
     },
     sum: None,
     finish: memory_table,
@@ -535,15 +539,19 @@ const MEMORY_SETTINGS: [Setting; 4] = [
     ),
 ];
 
-const PHASES: [(&str, &str, &str); 4] = [
+const PHASES: [(&str, &str, &str); 5] = [
     ("overwrite", "writes", "overwrite at random"),
     ("readrandom", "reads", "read a key"),
     ("readrandomwriterandom", "mix", "half reads, half writes"),
     ("seekrandom", "ranges", "ranges of ten entries"),
+    ("overwrite", "writes again", "overwrite at random once more"),
 ];
 
-fn memory(request: &Request) -> Result<Chains> {
-    let (num, budget) = (request.count("num")?, request.count("budget_mb")? << 20);
+/// The split that changes.
+const ONE_BUDGET: &str = "one budget";
+
+/// How the memory is split, by name, with the percentage of the cache where it is fixed.
+fn memory_splits(request: &Request) -> Result<Vec<(String, Option<u64>)>> {
     let mut out = Vec::new();
     for percent in request.counts("splits")? {
         if percent == 0 || percent >= 100 {
@@ -551,17 +559,40 @@ fn memory(request: &Request) -> Result<Chains> {
                 "--splits: percentages between 1 and 99 are wanted",
             ));
         }
-        let cache = budget / 100 * percent;
-        let memtables = budget - cache;
-        let common = vec![
+        out.push((format!("cache {percent} %"), Some(percent)));
+    }
+    // Other engines have no such option.
+    if request
+        .engines
+        .iter()
+        .all(|engine| engine.kind() == "esker")
+    {
+        out.push((ONE_BUDGET.into(), None));
+    }
+    Ok(out)
+}
+
+fn memory(request: &Request) -> Result<Chains> {
+    let (num, budget) = (request.count("num")?, request.count("budget_mb")? << 20);
+    let mut out = Vec::new();
+    for (name, percent) in memory_splits(request)? {
+        let mut common = vec![
             flag("num", num),
             flag("compression_type", "none"),
-            flag("cache_size", cache),
-            flag("db_write_buffer_size", memtables),
-            flag("write_buffer_size", (memtables / 4).max(1 << 20)),
             flag("readwritepercent", 50),
             flag("seek_nexts", 10),
         ];
+        if let Some(percent) = percent {
+            let cache = budget / 100 * percent;
+            let memtables = budget - cache;
+            common.extend([
+                flag("cache_size", cache),
+                flag("db_write_buffer_size", memtables),
+                flag("write_buffer_size", (memtables / 4).max(1 << 20)),
+            ]);
+        } else {
+            common.push(flag("options", format!("memory_budget={budget}")));
+        }
         let load = vec![prepare("filluniquerandom"), prepare("waitforcompaction")];
         let parts = PHASES.map(|(benchmark, name, help)| rate(benchmark, name, help));
         let timed = [
@@ -570,48 +601,64 @@ fn memory(request: &Request) -> Result<Chains> {
         ]
         .concat();
         let stages = vec![make(load, &common), make(parts.into(), &timed)];
-        out.push((format!("cache {percent} %"), stages));
+        out.push((name, stages));
     }
     Ok(out)
 }
 
-/// The best split of each phase beside the best one for all phases.
+/// The best split of each phase beside the best one for all phases, and what the budget makes of
+/// each phase.
 fn memory_table(request: &Request, record: &mut Record) {
-    let Ok(splits) = request.counts("splits") else {
+    let Ok(splits) = memory_splits(request) else {
         return;
     };
     let (mut rows, mut sentences) = (Vec::new(), Vec::new());
     for (engine, info) in record.present() {
-        let value = |percent: u64, phase: &str| {
-            let name = format!("cache {percent} % {phase}");
+        let value = |split: &str, phase: &str| {
+            let name = format!("{split} {phase}");
             let step = record.steps.iter().position(|step| step.name == name)?;
             record.median(step, engine, "ops_sec")
         };
-        for percent in &splits {
-            let mut row = vec![format!("{percent} %"), info.name.clone()];
-            row.extend(
-                PHASES.map(|(_, phase, _)| value(*percent, phase).map_or("-".into(), number)),
-            );
+        for (split, percent) in &splits {
+            let name = percent.map_or_else(|| split.clone(), |percent| format!("{percent} %"));
+            let mut row = vec![name, info.name.clone()];
+            row.extend(PHASES.map(|(_, phase, _)| value(split, phase).map_or("-".into(), number)));
             rows.push(row);
         }
+        let fixed = || splits.iter().filter_map(|(name, p)| Some((name, (*p)?)));
         let mean = |of: &dyn Fn(&str) -> Option<f64>| {
             let all: Option<Vec<f64>> = PHASES.iter().map(|(_, phase, _)| of(phase)).collect();
             geometric_mean(all?.into_iter().filter(|rate| *rate > 0.0))
         };
-        let fixed = splits
-            .iter()
-            .filter_map(|p| Some((*p, mean(&|phase| value(*p, phase))?)));
-        let fixed = fixed.max_by(|a, b| a.1.total_cmp(&b.1));
-        let best = mean(&|phase| {
-            let all = splits.iter().filter_map(|percent| value(*percent, phase));
-            all.reduce(f64::max)
-        });
-        if let Some(((percent, fixed), best)) = fixed.zip(best) {
+        let of = |phase: &str| {
+            let all = fixed().filter_map(|(name, _)| value(name, phase));
+            all.collect::<Vec<_>>()
+        };
+        let best = mean(&|phase| of(phase).into_iter().reduce(f64::max));
+        let means = fixed().filter_map(|(name, p)| Some((p, mean(&|phase| value(name, phase))?)));
+        let one = means.max_by(|a, b| a.1.total_cmp(&b.1));
+        if let Some(((percent, one), best)) = one.zip(best) {
             sentences.push(format!(
                 "{}: the best fixed split is {percent} % for the cache; a split that changes with \
                  the phase could gain {:.0} % at most.",
                 info.name,
-                100.0 * (best / fixed - 1.0)
+                100.0 * (best / one - 1.0)
+            ));
+        }
+        let beside = PHASES.iter().filter_map(|(_, phase, _)| {
+            let rate = value(ONE_BUDGET, phase)?;
+            let best = of(phase).into_iter().reduce(f64::max)?;
+            let worst = of(phase).into_iter().reduce(f64::min)?;
+            let (best, worst) = (rate / best, rate / worst);
+            Some(format!("{phase} {best:.2} and {worst:.2}"))
+        });
+        let beside: Vec<_> = beside.collect();
+        if !beside.is_empty() {
+            sentences.push(format!(
+                "{}: with memory_budget the rates are, times those of the best and of the worst \
+                 fixed split: {}.",
+                info.name,
+                beside.join(", ")
             ));
         }
     }
@@ -619,16 +666,11 @@ fn memory_table(request: &Request, record: &mut Record) {
     record.tables.push(Table {
         title: "Splits and phases".into(),
         about: "Operations a second, medians of the runs.".into(),
-        columns: [
-            "part of the cache",
-            "engine",
-            "writes",
-            "reads",
-            "mix",
-            "ranges",
-        ]
-        .map(String::from)
-        .into(),
+        columns: ["part of the cache", "engine"]
+            .into_iter()
+            .chain(PHASES.map(|(_, phase, _)| phase))
+            .map(String::from)
+            .collect(),
         rows,
         chart: None,
     });
@@ -637,6 +679,7 @@ fn memory_table(request: &Request, record: &mut Record) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::plan::EngineSpec;
     use crate::experiment::record::{Engine, Outcome, Step};
 
     fn request(settings: &[Setting]) -> Request {
@@ -718,24 +761,39 @@ mod tests {
 
     #[test]
     fn the_gain_of_a_changing_split_is_told() {
-        let rates = |percent: u64, all: [f64; 4]| {
+        let rates = |split: &'static str, all: [f64; 5]| {
             PHASES
                 .iter()
                 .zip(all)
-                .map(move |((_, phase, _), rate)| (format!("cache {percent} % {phase}"), rate))
+                .map(move |((_, phase, _), rate)| (format!("{split} {phase}"), rate))
         };
-        let mut all: Vec<(String, f64)> = rates(10, [16.0, 1.0, 1.0, 1.0]).collect();
-        all.extend(rates(50, [1.0, 1.0, 1.0, 1.0]));
-        all.extend(rates(90, [1.0, 2.0, 1.0, 1.0]));
+        let mut all: Vec<(String, f64)> = Vec::new();
+        all.extend(rates("cache 10 %", [32.0, 1.0, 1.0, 1.0, 1.0]));
+        all.extend(rates("cache 50 %", [1.0, 1.0, 1.0, 1.0, 1.0]));
+        all.extend(rates("cache 90 %", [1.0, 2.0, 1.0, 1.0, 1.0]));
+        all.extend(rates(ONE_BUDGET, [24.0, 2.0, 1.0, 1.0, 1.0]));
         let mut record = record(&all);
         memory_table(&request(&MEMORY_SETTINGS), &mut record);
-        // Fixed: the fourth root of 16; changing: of 32.
+        // Fixed: the fifth root of 32; changing: of 64.
+        let [one, beside] = &record.sentences[..] else {
+            panic!("{:?}", record.sentences);
+        };
         assert!(
-            record.sentences[0].contains("10 % for the cache")
-                && record.sentences[0].contains("gain 19 %"),
-            "{:?}",
-            record.sentences
+            one.contains("10 % for the cache") && one.contains("gain 15 %"),
+            "{one}"
         );
-        assert_eq!(record.tables[0].rows.len(), 3);
+        assert!(
+            beside.contains("writes 0.75 and 24.00, reads 1.00 and 2.00,"),
+            "{beside}"
+        );
+        assert_eq!(record.tables[0].rows.len(), 4);
+    }
+
+    #[test]
+    fn other_engines_have_no_budget() {
+        let mut both = request(&MEMORY_SETTINGS);
+        assert_eq!(memory(&both).expect("chains").len(), 4);
+        both.engines = vec![EngineSpec::parse("esker"), EngineSpec::parse("lib:/x.so")];
+        assert_eq!(memory(&both).expect("chains").len(), 3);
     }
 }

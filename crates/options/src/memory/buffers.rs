@@ -7,8 +7,9 @@
 //! background threads, so that an idle database gives its memory back too. With `allow_stall`
 //! writers wait while the limit is exceeded and a flush can change that.
 //!
-//! With a cache the memory is taken from the cache's capacity, in steps of 256 KiB. Thread-safety:
-//! any thread.
+//! With a cache the memory is taken from the cache's capacity, in steps of 256 KiB. The manager of
+//! a memory budget tells the budget what it measured, and has the largest memtable flushed at half
+//! of the limit: the other half is for what is being flushed. Thread-safety: any thread.
 
 use crate::runtime::BackgroundCv;
 use esker_files::table::BlockCache;
@@ -52,6 +53,8 @@ pub struct WriteBufferManager {
     size: AtomicUsize,
     allow_stall: AtomicBool,
     cache: Option<Arc<BlockCache>>,
+    /// The budget that it is part of.
+    budget: Option<Weak<dyn WatchesMemtables>>,
     /// Bytes taken from the cache.
     reserved: Mutex<usize>,
     members: Mutex<Vec<Weak<HandleState>>>,
@@ -60,6 +63,12 @@ pub struct WriteBufferManager {
     /// How often memory became free.
     freed: Mutex<u64>,
     changed: Condvar,
+}
+
+/// A budget that memtables share with others.
+pub(super) trait WatchesMemtables: std::fmt::Debug + Send + Sync {
+    /// They take so much together.
+    fn memtables_take(&self, bytes: usize);
 }
 
 /// What memtables take.
@@ -125,19 +134,30 @@ impl HandleState {
 impl WriteBufferManager {
     /// A limit of `bytes` (0 for none). With `allow_stall` writers wait while it is exceeded.
     pub fn new(bytes: usize, allow_stall: bool) -> Arc<Self> {
-        Self::make(bytes, None, allow_stall)
+        Self::make(bytes, None, None, allow_stall)
     }
 
     /// The same; the memory is taken from the capacity of `cache`.
     pub fn with_cache(bytes: usize, cache: Arc<BlockCache>, allow_stall: bool) -> Arc<Self> {
-        Self::make(bytes, Some(cache), allow_stall)
+        Self::make(bytes, Some(cache), None, allow_stall)
     }
 
-    fn make(bytes: usize, cache: Option<Arc<BlockCache>>, allow_stall: bool) -> Arc<Self> {
+    /// A limit of `bytes`, which is part of a budget. Writers never wait for it.
+    pub(super) fn of_budget(bytes: usize, budget: Weak<dyn WatchesMemtables>) -> Arc<Self> {
+        Self::make(bytes, None, Some(budget), false)
+    }
+
+    fn make(
+        bytes: usize,
+        cache: Option<Arc<BlockCache>>,
+        budget: Option<Weak<dyn WatchesMemtables>>,
+        allow_stall: bool,
+    ) -> Arc<Self> {
         Arc::new(WriteBufferManager {
             size: AtomicUsize::new(bytes),
             allow_stall: AtomicBool::new(allow_stall),
             cache,
+            budget,
             reserved: Mutex::new(RESERVED, 0),
             members: Mutex::new(Rank::LEAF, Vec::new()),
             is_over: AtomicBool::new(false),
@@ -165,6 +185,11 @@ impl WriteBufferManager {
     pub fn set_buffer_size(&self, bytes: usize) {
         self.size.store(bytes, Ordering::Relaxed);
         self.settle();
+    }
+
+    /// The same without a measurement.
+    pub(super) fn set_limit(&self, bytes: usize) {
+        self.size.store(bytes, Ordering::Relaxed);
     }
 
     /// Whether writers wait while the limit is exceeded.
@@ -237,6 +262,9 @@ impl WriteBufferManager {
                 *reserved = wanted;
             }
         }
+        if let Some(budget) = self.budget.as_ref().and_then(Weak::upgrade) {
+            budget.memtables_take(measured.total);
+        }
         let most = self.buffer_size();
         let is_over = most > 0 && measured.reclaimable >= most;
         self.is_over.store(is_over, Ordering::Release);
@@ -245,6 +273,35 @@ impl WriteBufferManager {
             self.changed.notify_all();
         }
         measured
+    }
+
+    /// Whether a memtable should be flushed.
+    fn is_near(&self, measured: &MemtableBytes) -> bool {
+        let most = self.buffer_size();
+        if self.budget.is_some() {
+            return measured.open_data >= most / 2;
+        }
+        // What is being flushed counts against the limit too, but flushing more does not free it
+        // sooner.
+        measured.open_data >= most / 8 * 7
+            || (measured.total >= most && measured.open_data >= most / 2)
+    }
+
+    /// Measures, and has the largest memtable flushed by its database when that is due.
+    pub(super) fn relieve(&self) {
+        let measured = self.settle();
+        if self.is_enabled() && self.is_near(&measured) {
+            let members = self.members().into_iter();
+            if let Some(largest) = members.max_by_key(|m| m.largest_data()) {
+                largest.flush_requested.store(true, Ordering::Release);
+                largest.background_cv.notify();
+            }
+        }
+    }
+
+    /// Wakes the background threads of all members.
+    pub(super) fn notify_members(&self) {
+        self.members().iter().for_each(|m| m.background_cv.notify());
     }
 
     fn must_stall(&self) -> bool {
@@ -281,11 +338,7 @@ impl WriteBufferHandle {
     pub fn look(&self) -> FlushDecision {
         let most = self.manager.buffer_size();
         let measured = self.manager.settle();
-        // What is being flushed counts against the limit too, but flushing more does not free it
-        // sooner.
-        let is_near = measured.open_data >= most / 8 * 7
-            || (measured.total >= most && measured.open_data >= most / 2);
-        if most == 0 || !is_near {
+        if most == 0 || !self.manager.is_near(&measured) {
             return FlushDecision::None;
         }
         let members = self.manager.members();

@@ -8,7 +8,7 @@ use crate::enums::{
     AccessHint, BackgroundIoKind, CacheTier, CompactionStyle, CompressionType, InfoLogLevel,
     Temperature, WalRecoveryMode,
 };
-use crate::memory::{SstFileManager, WriteBufferManager};
+use crate::memory::{MemoryBudget, SstFileManager, WriteBufferManager};
 use crate::observe::{EventListener, Logger, Statistics};
 use crate::runtime::RateLimiter;
 use std::sync::Arc;
@@ -129,6 +129,19 @@ option_table! {
     advise_random_on_open: bool = true, Live, Read, Both, AtOpen;
     /// Bytes that all memtables together may take; 0 for no limit.
     db_write_buffer_size: usize = 0, Live, Memory, Both, AtOpen;
+    /// One number for block cache, memtables and open tables together, in bytes; 0 for separate
+    /// limits. Memory moves to where a megabyte saves more time, a little each second. Families use
+    /// the budget's cache, unless they are given one that is shared, which counts as well, and
+    /// `write_buffer_size` follows the share of the memtables.
+    memory_budget: usize = 0, Live, Memory, Own, AtOpen;
+    /// The percentage of the budget that the block cache has at first.
+    memory_budget_cache_percent: u32 = 50, Live, Memory, Own, AtOpen;
+    /// The least of the block cache, in bytes; 0 for a sixteenth of the budget.
+    memory_budget_cache_min: usize = 0, Live, Memory, Own, AtOpen;
+    /// The least of the memtables, in bytes; 0 for a sixteenth of the budget.
+    memory_budget_memtables_min: usize = 0, Live, Memory, Own, AtOpen;
+    /// Keeps the split as it is at first.
+    memory_budget_fixed: bool = false, Live, Memory, Own, AtOpen;
     /// Bytes that a compaction reads at once of each input, while it merges the bytes before: at
     /// least 256 KB, less if all inputs together would exceed 8 MB, and 0 for readahead that grows.
     compaction_readahead_size: usize = 2 << 20, Live, Jobs, Both, AnyTime;
@@ -276,6 +289,8 @@ option_table! {
         /// A limit on the memory of memtables, which databases may share; in place of
         /// `db_write_buffer_size`.
         write_buffer_manager: Option<Arc<WriteBufferManager>> = None;
+        /// One number for the memory of databases that share it; in place of `memory_budget`.
+        shared_memory_budget: Option<Arc<MemoryBudget>> = None;
         /// Watches the room that files take and how fast they are deleted, which databases may
         /// share.
         sst_file_manager: Option<Arc<SstFileManager>> = None;

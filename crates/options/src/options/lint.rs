@@ -91,6 +91,34 @@ impl Linter<'_> {
         }
     }
 
+    fn memory_budget(&mut self, o: &DbOptions) {
+        self.error_if(
+            (1..1 << 20).contains(&o.memory_budget),
+            "memory_budget",
+            "less than a megabyte is no room for a cache and memtables",
+            "set it to 0, or to 1 MB and more",
+        );
+        self.error_if(
+            o.memory_budget_cache_percent > 100,
+            "memory_budget_cache_percent",
+            "the cache cannot have more than all of the budget",
+            "set it to 100 at most",
+        );
+        let is_on = o.memory_budget > 0 || o.shared_memory_budget.is_some();
+        self.advise_if(
+            is_on && o.write_buffer_manager.is_some(),
+            "write_buffer_manager",
+            "the memory budget limits the memtables, and the manager is not asked",
+            "leave one of the two out",
+        );
+        self.advise_if(
+            is_on && o.db_write_buffer_size > 0,
+            "db_write_buffer_size",
+            "the memory budget limits the memtables, and not this number",
+            "set memory_budget_memtables_min, or leave one of the two out",
+        );
+    }
+
     fn database(&mut self, o: &DbOptions) {
         self.error_if(
             o.db_paths.len() > 4,
@@ -111,6 +139,7 @@ impl Linter<'_> {
             "a file is either mapped or read past the page cache",
             "set one of use_direct_reads and allow_mmap_reads to false",
         );
+        self.memory_budget(o);
         self.error_if(
             o.keep_log_file_num == 0,
             "keep_log_file_num",

@@ -3,6 +3,8 @@
 //! Pure functions; called once at open and again when an option changes.
 
 use super::{CompactionStyle, DbOptions, FamilyOptions, TableFormat};
+use crate::memory::{MemoryBudget, MemoryBudgetOptions};
+use esker_cache::CacheOptions;
 
 /// Thirty days, in seconds: what RocksDB's "choose for me" means for `ttl`.
 const THIRTY_DAYS: u64 = 30 * 24 * 60 * 60;
@@ -64,6 +66,20 @@ impl DbOptions {
             o.recycle_log_file_num = 0;
         }
         o
+    }
+
+    /// Makes the budget that `memory_budget` asks for, with a block cache of the kind of `cache`,
+    /// unless one that is shared was given.
+    pub fn make_memory_budget(&mut self, cache: CacheOptions) {
+        if self.shared_memory_budget.is_none() && self.memory_budget > 0 {
+            let mut options = MemoryBudgetOptions::with_total(self.memory_budget);
+            options.cache_percent = self.memory_budget_cache_percent;
+            options.cache_min = self.memory_budget_cache_min;
+            options.memtables_min = self.memory_budget_memtables_min;
+            options.is_fixed = self.memory_budget_fixed;
+            options.cache = cache;
+            self.shared_memory_budget = Some(MemoryBudget::new(options));
+        }
     }
 
     /// How many jobs of each kind may run at once: RocksDB's split of `max_background_jobs`, but
@@ -188,16 +204,16 @@ impl FamilyOptions {
 
 impl FamilyOptions {
     /// The values to run with in a database with these options: its paths where the family has none
-    /// of its own.
+    /// of its own, and memtables of the size that its memory budget gives.
     #[must_use]
     pub fn resolve_in(&self, db: &DbOptions) -> FamilyOptions {
-        if !self.cf_paths.is_empty() || db.db_paths.is_empty() {
-            return self.resolve();
+        let mut o = self.clone();
+        if o.cf_paths.is_empty() {
+            o.cf_paths.clone_from(&db.db_paths);
         }
-        FamilyOptions {
-            cf_paths: db.db_paths.clone(),
-            ..self.clone()
+        if let Some(budget) = &db.shared_memory_budget {
+            o.write_buffer_size = budget.memtable_bytes();
         }
-        .resolve()
+        o.resolve()
     }
 }

@@ -47,10 +47,39 @@ pub fn look(session: &mut Session, held: &mut Held, rng: &mut Rng) -> Result<(),
     }
     let state = session.state().clone();
     reads(session, &state, None, rng)?;
+    memory(session)?;
     for (snapshot, state, _) in &held.0 {
         reads(session, state, Some(snapshot), rng)?;
     }
     Ok(())
+}
+
+/// A memory budget looks, and what all parts may take is within its number.
+fn memory(session: &mut Session) -> Result<(), Violation> {
+    let db = session.db().map_err(|e| broken("memory", &e))?;
+    let Some(budget) = db.memory_budget() else {
+        return Ok(());
+    };
+    let others = || {
+        let readers = db.aggregated_int_property("rocksdb.estimate-table-readers-mem");
+        let readers = usize::try_from(readers.unwrap_or(0)).unwrap_or(usize::MAX);
+        readers.saturating_add(budget.cache().overhead())
+    };
+    // Jobs may open tables meanwhile.
+    let before = others();
+    budget.balance();
+    let others = others().min(before);
+    let cache = budget.cache().capacity();
+    let memtables = budget.buffers().buffer_size();
+    if cache.saturating_add(memtables).saturating_add(others) <= budget.total() {
+        return Ok(());
+    }
+    let parts = format!("{cache} + {memtables} + {others}");
+    let number = budget.total();
+    Err(violation(
+        Kind::Broken,
+        format!("the parts of the memory budget are {parts}, which is more than {number}"),
+    ))
 }
 
 fn reads(

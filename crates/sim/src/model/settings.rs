@@ -183,6 +183,9 @@ impl Settings {
             seed,
             parsed: OnceLock::new(),
         };
+        if around.one_in(8) {
+            settings.push("memory_budget", "2097152");
+        }
         if let Some(area) = area_of(seed) {
             settings.lean(area);
         }

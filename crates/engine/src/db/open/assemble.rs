@@ -4,10 +4,10 @@
 //! Used by one thread, the one that opens.
 
 use super::Opening;
-use crate::core::{Admin, Background, Core, Identity, ReadCore, Services, Trees};
+use crate::core::{Admin, Background, BudgetPart, Core, Identity, ReadCore, Services, Trees};
 use crate::family::{Family, FamilySet};
 use crate::health::Health;
-use crate::memory::{SstFileManager, WriteBufferManager};
+use crate::memory::{MemoryBudget, SstFileManager, WriteBufferManager};
 use crate::observe::{InfoLog, Pending, StallLedger, TableWatch};
 use crate::options::{BlockCacheSource, FamilyOptions};
 use crate::ranks;
@@ -63,7 +63,7 @@ impl Opening {
             }
         }
         let mut out = Vec::new();
-        let mut caches = Caches::default();
+        let mut caches = Caches::within(self.db.shared_memory_budget.as_deref());
         for (id, family) in &folded.families {
             let wanted = self
                 .families
@@ -158,6 +158,9 @@ impl Opening {
             compaction_abort: CompactionAbort::default(),
             dumped_us: AtomicU64::new(env.clock.now_us()),
         };
+        let given = self.db.shared_memory_budget.as_ref();
+        let budget = given.filter(|_| !self.is_read_only());
+        let budget = budget.map(|b| BudgetPart::join(b, &trees, &env.clock));
         Ok(Core {
             services,
             trees: Arc::new(trees),
@@ -165,6 +168,7 @@ impl Opening {
             writes,
             background: Arc::new(background),
             admin: Admin::new(self.is_read_only(), env.clock.now_us()),
+            budget,
             ttl: self.ttl.clone(),
         })
     }
@@ -310,10 +314,12 @@ impl Opening {
         given.filter(|_| !self.is_read_only()).map(Arc::clone)
     }
 
-    /// The limit on memtables: the one given, or the database's own. What is opened for reading has
-    /// no thread that flushes, so it shares no limit.
+    /// The limit on memtables: the budget's, the one given, or the database's own. What is opened
+    /// for reading has no thread that flushes, so it shares no limit.
     pub(super) fn buffers(&self) -> Arc<WriteBufferManager> {
-        match &self.db.write_buffer_manager {
+        let budget = self.db.shared_memory_budget.as_ref();
+        let given = self.db.write_buffer_manager.as_ref();
+        match budget.map(|b| b.buffers()).or(given) {
             Some(shared) if !self.is_read_only() => Arc::clone(shared),
             _ => WriteBufferManager::new(self.db.db_write_buffer_size, false),
         }
@@ -406,16 +412,24 @@ impl Opening {
 
 /// Families with the same options share a block cache, as they do in RocksDB when they share a
 /// table factory.
-#[derive(Default)]
-struct Caches(Vec<(CacheOptions, Arc<BlockCache>)>);
+struct Caches(
+    Vec<(CacheOptions, Arc<BlockCache>)>,
+    Option<Arc<BlockCache>>,
+);
 
 impl Caches {
+    /// With a budget its cache is that of all families without a shared one.
+    fn within(budget: Option<&MemoryBudget>) -> Self {
+        Caches(Vec::new(), budget.map(|b| Arc::clone(b.cache())))
+    }
+
     fn of(&mut self, options: &FamilyOptions) -> Option<Arc<BlockCache>> {
         if options.table.no_block_cache {
             return None;
         }
         let limits = match &options.table.block_cache {
             BlockCacheSource::Shared(given) => return Some(Arc::clone(given)),
+            BlockCacheSource::Own(_) if self.1.is_some() => return self.1.clone(),
             BlockCacheSource::Own(limits) => *limits,
         };
         if let Some((_, c)) = self.0.iter().find(|(l, _)| *l == limits) {

@@ -35,7 +35,7 @@ pub type PropertyMap = BTreeMap<String, String>;
 
 /// Names of texts, without the prefix `rocksdb.`; those that end in `-at-level` and the like take a
 /// number.
-const TEXTS: [&str; 24] = [
+const TEXTS: [&str; 25] = [
     "num-files-at-level",
     "compression-ratio-at-level",
     "levelstats",
@@ -60,6 +60,7 @@ const TEXTS: [&str; 24] = [
     "esker.read-amplification",
     "esker.memory",
     "esker.shape",
+    "esker.memory-budget",
 ];
 
 /// The property's name without its argument, and the argument.
@@ -194,9 +195,16 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
         ("esker.read-amplification", None) => Some(reads::text(family)),
         ("esker.memory", None) => Some(memory::text(core)),
         ("esker.stalls", None) => Some(stalls::text(core)),
+        ("esker.memory-budget", None) => Some(memory_budget(core)),
         ("esker.shape", None) => Some(esker_lsm::shape::draw(&family.view_guard().version)),
         _ => None,
     }
+}
+
+/// The memory budget; empty without one.
+fn memory_budget(core: &Core) -> String {
+    let part = core.budget.as_ref();
+    part.map_or_else(String::new, |part| part.budget.describe())
 }
 
 /// The LOG has the options of at most this many families.

@@ -1,0 +1,226 @@
+//! The budget with members that measure what the tests say.
+
+use super::*;
+use esker_cache::{CacheKey, Priority};
+use esker_files::table::CachedBlock;
+
+const MB: usize = 1 << 20;
+
+#[derive(Debug, Default)]
+struct Hand(AtomicU64);
+
+impl Clock for Hand {
+    fn now_us(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+    fn now_ns(&self) -> u64 {
+        self.now_us() * 1000
+    }
+    fn unix_us(&self) -> u64 {
+        self.now_us()
+    }
+    fn sleep(&self, _duration: Duration) {}
+}
+
+#[derive(Debug, Default)]
+struct Member {
+    readers: AtomicUsize,
+    /// Microseconds of compactions a look.
+    compacts: AtomicU64,
+    compacted: AtomicU64,
+    beside: std::sync::Mutex<Vec<Arc<BlockCache>>>,
+}
+
+impl BudgetMember for Member {
+    fn measure(&self) -> MemberReading {
+        let more = self.compacts.load(Ordering::Relaxed);
+        let compaction_us = self.compacted.fetch_add(more, Ordering::Relaxed);
+        MemberReading {
+            work: WorkDone {
+                compaction_us,
+                ..WorkDone::default()
+            },
+            table_bytes: 1 << 33,
+            readers: self.readers.load(Ordering::Relaxed),
+            caches: self.beside.lock().expect("no panic").clone(),
+        }
+    }
+}
+
+struct Rig {
+    budget: Arc<MemoryBudget>,
+    member: Arc<Member>,
+    clock: Arc<Hand>,
+}
+
+fn rig(change: impl FnOnce(&mut MemoryBudgetOptions)) -> Rig {
+    let mut options = MemoryBudgetOptions::with_total(64 * MB);
+    change(&mut options);
+    let budget = MemoryBudget::new(options);
+    let (member, clock) = (Arc::new(Member::default()), Arc::new(Hand::default()));
+    let as_clock: Arc<dyn Clock> = clock.clone();
+    budget.join(Arc::downgrade(&member) as _, &as_clock);
+    budget.balance();
+    Rig {
+        budget,
+        member,
+        clock,
+    }
+}
+
+impl Rig {
+    /// Looks `times` times, a second each, with `reads` of sampled keys out of `keys` before each.
+    fn looks(&self, times: usize, keys: u64, reads: u64) {
+        let mut n = 7u64;
+        for _ in 0..times {
+            for _ in 0..reads {
+                n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let key = CacheKey::new(3, (n >> 33) % keys);
+                if self.budget.cache.is_watched(key) && self.budget.cache.lookup(key).is_none() {
+                    let flight = self.budget.cache.begin_read(key);
+                    self.clock.0.fetch_add(100, Ordering::Relaxed);
+                    let block = CachedBlock::Data(esker_format::block::Block::empty());
+                    let kept = self.budget.cache.insert(key, block, 4096, Priority::Low);
+                    drop((flight, kept));
+                }
+            }
+            self.clock.0.fetch_add(1_000_000, Ordering::Relaxed);
+            self.budget.balance();
+            self.check();
+        }
+    }
+
+    /// All parts together are within the number.
+    fn check(&self) {
+        let state = self.budget.state();
+        let readers = self.member.readers.load(Ordering::Relaxed);
+        let cache = self.budget.cache.capacity();
+        let all = cache + state.memtables + readers + self.budget.cache.overhead();
+        // The ghosts may have grown since the look began.
+        assert!(all <= state.total + 512 * 1024, "{state}");
+        assert_eq!(cache, state.cache);
+        assert_eq!(self.budget.buffers().buffer_size(), state.memtables);
+    }
+}
+
+#[test]
+fn the_number_holds_whatever_open_tables_take() {
+    let rig = rig(|_| {});
+    for readers in [0, 10, 20, 5, 25, 0] {
+        rig.member.readers.store(readers * MB, Ordering::Relaxed);
+        rig.looks(2, 1, 0);
+        let state = rig.budget.state();
+        assert_eq!(state.readers, readers * MB);
+        let rest = state.total - state.memtables - readers * MB;
+        assert!(state.cache <= rest, "{state}");
+        assert!(state.cache + 2 * MB > rest, "{state}");
+    }
+    // Nothing was read or written: the memtables' share is what it was.
+    assert_eq!(rig.budget.state().memtables, 32 * MB);
+}
+
+#[test]
+fn memtables_beyond_their_share_take_from_the_cache_until_they_are_flushed() {
+    let rig = rig(|_| {});
+    let before = rig.budget.cache.capacity();
+    rig.budget.memtables_take(42 * MB + 1);
+    let taken = 10 * MB + STEP;
+    assert_eq!(rig.budget.cache.capacity(), before - taken);
+    rig.budget.memtables_take(70 * MB);
+    assert_eq!(rig.budget.cache.capacity(), 0);
+    // The split itself is not changed by that.
+    rig.looks(1, 1, 0);
+    assert_eq!(rig.budget.state().last.map(|d| d.bytes), Some(0));
+    rig.budget.memtables_take(3 * MB);
+    assert!(rig.budget.cache.capacity().abs_diff(before) < MB / 2);
+}
+
+#[test]
+fn memory_follows_the_load() {
+    let rig = rig(|_| {});
+    // 14,000 blocks of 4 KB do not fit into 32 MB.
+    rig.looks(12, 14_000, 100_000);
+    let reading = rig.budget.state();
+    assert!(reading.cache > 50 * MB, "{reading}");
+    assert!(reading.miss_us >= 100.0, "{reading}");
+    rig.member.compacts.store(500_000, Ordering::Relaxed);
+    rig.looks(40, 1, 0);
+    let writing = rig.budget.state();
+    assert!(writing.memtables > 50 * MB, "{writing}");
+    assert_eq!(writing.moves.len(), MOVES_KEPT);
+    assert!(
+        rig.budget.describe().contains("to the memtables"),
+        "{writing}"
+    );
+    // At rest nothing moves.
+    rig.member.compacts.store(0, Ordering::Relaxed);
+    rig.looks(40, 1, 0);
+    let rested = rig.budget.state();
+    rig.looks(10, 1, 0);
+    assert_eq!(rig.budget.state().memtables, rested.memtables);
+}
+
+#[test]
+fn a_fixed_split_stays() {
+    let rig = rig(|o| {
+        o.is_fixed = true;
+        o.cache_percent = 25;
+    });
+    rig.member.compacts.store(500_000, Ordering::Relaxed);
+    rig.looks(10, 12_000, 50_000);
+    let state = rig.budget.state();
+    assert_eq!(state.memtables, 48 * MB);
+    assert_eq!(state.last.map(|d| d.reason), Some(BudgetReason::Fixed));
+    // What others take comes out of the cache.
+    rig.member.readers.store(6 * MB, Ordering::Relaxed);
+    rig.looks(1, 1, 0);
+    assert!(rig.budget.state().cache < 10 * MB);
+}
+
+#[test]
+fn minimums_are_kept_and_those_that_exceed_half_are_cut() {
+    let rig = rig(|o| {
+        o.memtables_min = 20 * MB;
+        o.cache_min = 1 << 40;
+    });
+    rig.looks(20, 12_000, 100_000);
+    // Reads would take more.
+    assert_eq!(rig.budget.state().memtables, 20 * MB);
+    let options = &rig.budget.options;
+    assert_eq!(
+        (options.cache_min, options.memtables_min),
+        (32 * MB, 20 * MB)
+    );
+}
+
+#[test]
+fn caches_beside_the_budgets_count_once() {
+    let rig = rig(|_| {});
+    let beside = Arc::new(BlockCache::new(CacheOptions::with_capacity(8 * MB)));
+    let block = CachedBlock::Data(esker_format::block::Block::empty());
+    let kept = beside.insert(CacheKey::new(1, 1), block, MB, Priority::Low);
+    assert!(kept.is_ok());
+    let own = Arc::clone(rig.budget.cache());
+    *rig.member.beside.lock().expect("no panic") = vec![beside.clone(), own, beside];
+    rig.looks(1, 1, 0);
+    let others = rig.budget.state().others;
+    assert!((MB..3 * MB).contains(&others), "{others}");
+}
+
+#[test]
+fn one_thread_looks_when_it_is_time_to() {
+    let rig = rig(|_| {});
+    rig.budget.set_interval(Duration::from_millis(100));
+    let looked = |at_ms: u64| {
+        rig.clock.0.store(at_ms * 1000, Ordering::Relaxed);
+        let before = rig.budget.state().looks;
+        rig.budget.balance_if_due();
+        rig.budget.state().looks > before
+    };
+    assert!(looked(1000));
+    assert!(!looked(1050));
+    assert!(looked(1101));
+    assert!(!looked(1180));
+    rig.budget.members.lock().clear();
+    assert!(looked(1300), "without members, too");
+}
