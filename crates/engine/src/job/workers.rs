@@ -48,12 +48,17 @@ const DELETES_AGAIN: u8 = 2;
 
 /// Has changes and the clock start threads that look for work, until what is returned is dropped.
 pub(crate) fn begin(core: &Arc<Core>) -> Result<Box<dyn Ticking>> {
-    let services = Arc::clone(&core.services);
+    let executor = Arc::clone(&core.services.env.executor);
+    // Threads at work end a moment after closing has seen their work end: nothing of the
+    // application is theirs by then.
+    let services = Arc::downgrade(&core.services);
     let own = Arc::downgrade(core);
     core.background.cv.start_with(move |look| {
         let own = Weak::clone(&own);
         let body = move || with_core(&own, look, look_and_work);
-        if let Err(e) = services.env.executor.spawn("esker-flush", Box::new(body)) {
+        if let Err(e) = executor.spawn("esker-flush", Box::new(body))
+            && let Some(services) = services.upgrade()
+        {
             // The next tick looks without one.
             services
                 .info_log

@@ -95,6 +95,22 @@ fn a_database_without_work_has_no_thread() {
     assert_eq!(asked(), before);
 }
 
+struct Silent;
+
+impl EventListener for Silent {}
+
+#[test]
+fn nothing_of_the_application_outlives_closing() {
+    for _ in 0..100 {
+        let listener = Arc::new(Silent);
+        let (db, _watched) = open(Some(Arc::clone(&listener) as Arc<dyn EventListener>));
+        flush_one(&db);
+        db.close().expect("closes");
+        drop(db);
+        assert_eq!(Arc::strong_count(&listener), 1);
+    }
+}
+
 #[test]
 fn a_flush_makes_a_compaction_and_the_end_of_its_inputs_due() {
     let (db, _watched) = open(None);
