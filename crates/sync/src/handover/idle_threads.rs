@@ -72,17 +72,20 @@ impl<B> IdleThreads<B> {
             }
             waiting.push(Arc::clone(&seat));
         }
+        let mut is_taken = false;
         loop {
             let body = seat.body.lock().take();
             if body.is_some() {
                 return body;
             }
-            if !is_over() {
+            if is_taken {
+                park();
+            } else if !is_over() {
                 park_timeout(limit);
             } else if self.withdraw(&seat) {
                 return None;
             } else {
-                park();
+                is_taken = true;
             }
         }
     }
