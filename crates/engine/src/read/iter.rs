@@ -214,12 +214,10 @@ impl DbIterator {
     fn place(&mut self, seek: impl FnOnce(&mut VisibleCursor<Merged>)) {
         self.begin_seek();
         let start = self.seek_timer();
+        self.begin_move();
         let Some(shell) = &mut self.shell else {
             return;
         };
-        if let Some(look) = &mut self.looked_at {
-            look.begin();
-        }
         seek(&mut shell.cursor);
         self.hand_over_skips();
         if let Some(look) = &self.looked_at {
@@ -253,7 +251,7 @@ impl DbIterator {
     #[inline]
     pub fn next(&mut self) {
         if self.valid() {
-            self.begin_step();
+            self.begin_move();
             let moves = !self.is_tailing || self.still_here(VisibleCursor::seek);
             if moves && let Some(shell) = &mut self.shell {
                 shell.cursor.next();
@@ -289,7 +287,7 @@ impl DbIterator {
     #[inline]
     pub fn prev(&mut self) {
         if self.valid() {
-            self.begin_step();
+            self.begin_move();
             let moves = !self.is_tailing || self.still_here(VisibleCursor::seek_for_prev);
             if moves && let Some(shell) = &mut self.shell {
                 shell.cursor.prev();
@@ -376,7 +374,7 @@ impl DbIterator {
     }
 
     #[inline]
-    fn begin_step(&mut self) {
+    fn begin_move(&mut self) {
         if let Some(look) = &mut self.looked_at {
             look.begin();
         }

@@ -102,7 +102,8 @@ pub(super) fn count(
     Ok(out)
 }
 
-/// The file that callgrind writes about a run of so many operations, of a database for the most.
+/// The file that callgrind writes about a run of that number of operations, of a database for the
+/// most.
 fn callgrind(
     request: &Request,
     run: &Run<'_>,

@@ -19,7 +19,7 @@ const EASED_US: u64 = 1_000_000;
 pub struct Recheck {
     /// Unix seconds: files have an age then.
     pub at: Option<u64>,
-    /// In so many microseconds writers rest.
+    /// Microseconds until writers rest.
     pub in_us: Option<u64>,
     /// The oldest snapshot (or, without any, the last sequence) lies above this.
     pub above: Option<Seq>,

@@ -268,14 +268,6 @@ impl<C: Cursor> VisibleCursor<C> {
         &mut self.child
     }
 
-    /// Replaces the bounds; the cursor becomes invalid until the next seek.
-    pub fn set_bounds(&mut self, lower: Option<Vec<u8>>, upper: Option<Vec<u8>>) {
-        self.options.lower = lower;
-        self.options.upper = upper;
-        self.options.pad_bounds(self.ts);
-        self.at = At::Invalid;
-    }
-
     /// To the first key.
     pub fn seek_to_first(&mut self) {
         if let Some(lower) = self.options.lower.take() {

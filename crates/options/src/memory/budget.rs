@@ -62,7 +62,7 @@ pub struct MemoryBudgetOptions {
 }
 
 impl MemoryBudgetOptions {
-    /// The defaults, for so many bytes.
+    /// The defaults, for a budget of `total` bytes.
     pub fn with_total(total: usize) -> Self {
         MemoryBudgetOptions {
             total,
