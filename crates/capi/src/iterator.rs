@@ -4,11 +4,14 @@
 //! move leaves the answers in the handle, so that the questions read three words each and know
 //! nothing of what is walked.
 
+mod ahead;
+
 use crate::boundary::{
     attempt, bytes, call, destroy, exclusive, give, given, many, put, put_at, shared,
 };
 use crate::db::{database, with_default, with_family};
 use crate::*;
+use ahead::{Ahead, Toward};
 use esker::{DbIterator, Error, Result};
 use esker_txn::MergedIterator;
 use std::ffi::{c_char, c_uchar};
@@ -17,6 +20,7 @@ use std::ptr;
 /// A place in the order of keys.
 pub struct rocksdb_iterator_t {
     here: Here,
+    ahead: Ahead,
     iterator: Walk,
 }
 
@@ -82,6 +86,7 @@ impl From<Walk> for rocksdb_iterator_t {
     fn from(iterator: Walk) -> Self {
         rocksdb_iterator_t {
             here: Here::NOWHERE,
+            ahead: Ahead::new(),
             iterator,
         }
     }
@@ -117,15 +122,13 @@ impl Walk {
     #[inline(never)]
     fn move_otherwise(
         &mut self,
-        alone: impl FnOnce(&mut DbIterator, &mut Here),
+        alone: impl FnOnce(&mut DbIterator),
         merged: impl FnOnce(&mut MergedIterator),
     ) -> Here {
-        // Asked for again below: it may be of another kind.
-        let mut shown = Here::NOWHERE;
         match self {
-            Walk::Base(it) => alone(it, &mut shown),
+            Walk::Base(it) => alone(it),
             Walk::Merged(it) => merged(it),
-            Walk::Versions(it) => alone(it, &mut shown),
+            Walk::Versions(it) => alone(it),
             Walk::Failed(_) => {}
         }
         self.here()
@@ -207,31 +210,16 @@ fn go(
     alone: impl FnOnce(&mut DbIterator),
     merged: impl FnOnce(&mut MergedIterator),
 ) {
-    go_showing(
-        iterator,
-        |it, here| {
-            alone(it);
-            if let Some((key, value)) = it.entry() {
-                here.is_at(key, value);
-            }
-        },
-        merged,
-    );
-}
-
-/// As [`go`], with a move that says itself where it led, if anywhere.
-#[inline(always)]
-fn go_showing(
-    iterator: *mut rocksdb_iterator_t,
-    alone: impl FnOnce(&mut DbIterator, &mut Here),
-    merged: impl FnOnce(&mut MergedIterator),
-) {
     attempt((), || {
         let at = exclusive(iterator)?;
         // Nothing is current while it moves, and after a move that panicked.
         at.here = Here::NOWHERE;
+        at.ahead.reset();
         match &mut at.iterator {
-            Walk::Base(it) => alone(it, &mut at.here),
+            Walk::Base(it) => {
+                alone(it);
+                at.here = Here::of(it.entry());
+            }
             other => at.here = other.move_otherwise(alone, merged),
         }
         Ok(())
@@ -356,18 +344,60 @@ pub extern "C" fn rocksdb_iter_seek_for_prev(
     );
 }
 
+/// A step: the answer is there already, for most steps of a walk.
+#[inline(always)]
+fn step(iterator: *mut rocksdb_iterator_t, toward: Toward) {
+    if let Ok(at) = exclusive(iterator)
+        && let Some(here) = at.ahead.step(toward)
+    {
+        at.here = here;
+        return;
+    }
+    walk_on(iterator, toward);
+}
+
+/// Has the iterator show the next entries.
+#[inline(never)]
+fn walk_on(iterator: *mut rocksdb_iterator_t, toward: Toward) {
+    attempt((), || {
+        let at = exclusive(iterator)?;
+        at.here = Here::NOWHERE;
+        let Walk::Base(it) = &mut at.iterator else {
+            at.here = match toward {
+                Toward::Next => {
+                    let walk = &mut at.iterator;
+                    walk.move_otherwise(DbIterator::next, MergedIterator::next)
+                }
+                Toward::Previous => {
+                    let walk = &mut at.iterator;
+                    walk.move_otherwise(DbIterator::prev, MergedIterator::prev)
+                }
+            };
+            return Ok(());
+        };
+        if let Some(here) = at.ahead.passed() {
+            let key = many(here.key.0, here.key.1).to_vec();
+            it.seek(key);
+        }
+        let ahead = &mut at.ahead;
+        let most = ahead.begin(toward);
+        match toward {
+            Toward::Next => it.next_batch(most, |key, value| ahead.push(key, value)),
+            Toward::Previous => it.prev_batch(most, |key, value| ahead.push(key, value)),
+        };
+        at.here = ahead.end();
+        Ok(())
+    });
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_next(iterator: *mut rocksdb_iterator_t) {
-    go_showing(
-        iterator,
-        |it, here| it.next_showing(|key, value| here.is_at(key, value)),
-        MergedIterator::next,
-    );
+    step(iterator, Toward::Next);
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_prev(iterator: *mut rocksdb_iterator_t) {
-    go(iterator, DbIterator::prev, MergedIterator::prev);
+    step(iterator, Toward::Previous);
 }
 
 #[unsafe(no_mangle)]
@@ -423,6 +453,7 @@ pub extern "C" fn rocksdb_iter_refresh(iter: *const rocksdb_iterator_t, errptr: 
     call(errptr, (), || -> Result<()> {
         let at = exclusive(iter.cast_mut())?;
         let outcome = at.iterator.refresh();
+        at.ahead.reset();
         at.here = at.iterator.here();
         outcome
     });

@@ -86,6 +86,7 @@ impl EventListener for Told {
     }
 }
 
+/// No tree changes once the writers rest: the files are listed then.
 fn small(watched: &Watched) -> Options {
     let env = Env {
         fs: Arc::new(watched.clone()),
@@ -94,7 +95,7 @@ fn small(watched: &Watched) -> Options {
     Options::new()
         .create_if_missing(true)
         .env(env)
-        .set_all("write_buffer_size=65536;target_file_size_base=65536;max_bytes_for_level_base=262144;level0_file_num_compaction_trigger=2;compression=kNoCompression;max_background_jobs=4")
+        .set_all("write_buffer_size=65536;target_file_size_base=65536;max_bytes_for_level_base=262144;level0_file_num_compaction_trigger=2;compression=kNoCompression;max_background_jobs=4;compaction_for_reads=false")
         .expect("these options exist")
 }
 

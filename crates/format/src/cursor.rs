@@ -1,5 +1,6 @@
 //! The trait of everything that is iterated in key order.
 
+use crate::entry_batch::{BatchLimits, EntryBatch};
 use esker_status::Result;
 
 /// A position in a sorted sequence of (internal key, value) entries.
@@ -54,6 +55,24 @@ pub trait Cursor {
     }
     /// Stands on the entry that was put off. There may be none: the cursor is not valid then.
     fn read_deferred(&mut self) {}
+    /// Takes the current entry into `batch`, which is empty, and those that follow it as far as
+    /// `limits` allow, and stands on the last of them. None is taken where single steps are needed.
+    /// Only while valid, on a plain value that the reader sees. Keys are in the batch, values in
+    /// [`Cursor::block_bytes`].
+    #[inline]
+    fn next_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
+        let _ = (limits, batch);
+    }
+    /// The same going backward.
+    #[inline]
+    fn prev_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
+        let _ = (limits, batch);
+    }
+    /// The bytes that hold the values of the last batch, until the cursor moves.
+    #[inline]
+    fn block_bytes(&self) -> &[u8] {
+        &[]
+    }
     /// A hint from a reader that walks forward and knows that nothing before `target` matters in
     /// the runs from `first_run` on: a cursor over several runs (newest first) may move those of
     /// them that stand before `target` to it. The current entry may change. Only while valid;

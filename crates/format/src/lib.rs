@@ -12,6 +12,7 @@ pub mod coding;
 pub mod comparator;
 pub mod cursor;
 pub mod edit;
+pub mod entry_batch;
 pub mod file_name;
 pub mod filter;
 pub mod footer;

@@ -13,6 +13,7 @@
 //!
 //! Callers: user iterators, flush and compaction. Not shared between threads.
 
+use esker_format::entry_batch::{BatchLimits, EntryBatch};
 use esker_format::key::user_key;
 use esker_format::{Cursor, KeyOrder};
 use esker_status::seeded::{Bug, seeded};
@@ -317,6 +318,34 @@ impl<C: Cursor> MergingCursor<C> {
         is_at(&self.children[i])
     }
 
+    /// Has the winner take entries that come before the rival's key.
+    fn winner_batch(
+        &mut self,
+        direction: Direction,
+        limits: &BatchLimits<'_>,
+        take: fn(&mut C, &BatchLimits<'_>, &mut EntryBatch),
+        batch: &mut EntryBatch,
+    ) {
+        let is_alone = self.heap.len() == 1;
+        if self.direction != direction || !(is_alone || self.rival > 0) {
+            return;
+        }
+        let mut bound = std::mem::take(&mut self.turn_key);
+        let mut limits = *limits;
+        if !is_alone {
+            let rival = &self.children[self.heap[self.rival].child as usize];
+            bound.clear();
+            bound.extend_from_slice(user_key(rival.key()));
+            limits.bounds[1] = Some(&bound);
+        }
+        let winner = &mut self.children[self.heap[0].child as usize];
+        take(winner, &limits, batch);
+        if !is_alone {
+            self.heap[0].prefix = self.rule.prefix(winner.key());
+        }
+        self.turn_key = bound;
+    }
+
     /// Turns round: every other child goes to its first entry past the current one in the new
     /// direction.
     fn turn(&mut self, direction: Direction) {
@@ -447,6 +476,19 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
         self.direction == Direction::Backward
             && self.winner().prev_is_another_key()
             && self.rival_is_another_key()
+    }
+
+    fn next_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
+        self.winner_batch(Direction::Forward, limits, C::next_batch, batch);
+    }
+
+    fn prev_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
+        self.winner_batch(Direction::Backward, limits, C::prev_batch, batch);
+    }
+
+    #[inline]
+    fn block_bytes(&self) -> &[u8] {
+        self.winner().block_bytes()
     }
 
     fn skip_runs(&mut self, first_run: usize, target: &[u8]) -> bool {

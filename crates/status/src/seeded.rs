@@ -104,6 +104,10 @@ catalogue! {
     FollowerToldEarly, "follower-told-early", Schedules, Threads, "A follower is told that its write is done before its group is visible.";
     QueueLeftAlone, "queue-left-alone", Schedules, Threads, "The log lock is released and nobody wakes the writer at the front of the queue.";
     GroupsOutOfOrder, "groups-out-of-order", Schedules, Threads, "A group is visible before the one in front of it.";
+    ConvertedBesideIngestion, "converted-beside-ingestion", Model, Reading,
+        "A range deletion that an iterator wrote hides a file that was ingested meanwhile.";
+    ConvertedIntoLater, "converted-into-later", Model, Reading,
+        "A range deletion of an old snapshot goes into a memtable that begins after it.";
     PublishBesideFollower, "publish-beside-follower", Schedules, Threads, "A group is visible while a follower inserts its own batch.";
     ManifestNotSynced, "manifest-not-synced", Crashes, Manifest, "A change of the tree is shown before the MANIFEST is synced.";
     ManifestAfterFailure, "manifest-after-failure", Faults, Manifest, "A MANIFEST whose append failed is appended to again.";

@@ -7,6 +7,7 @@
 
 mod assessed;
 mod compaction_stats;
+mod conversions;
 mod drain;
 mod parked;
 mod read_debt;
@@ -14,6 +15,7 @@ mod read_work;
 mod set;
 
 pub(crate) use compaction_stats::{CompactionStats, Dumped, Ingested, Pool, Totals, Traffic};
+pub(crate) use conversions::Ingesting;
 pub(crate) use drain::{DrainStats, Progress, level0_tables};
 pub(crate) use parked::ParkedCursors;
 pub(crate) use read_work::{Look, ReadOperation, ReadRow, ReadTotals, SAMPLE, is_sampled};
@@ -157,6 +159,7 @@ pub(crate) struct Family {
     read_debt: read_debt::ReadDebt,
     /// What reads took, for the read amplification.
     pub(crate) read_totals: ReadTotals,
+    ingestions: conversions::Ingestions,
     /// The rate of its writers.
     pace: Mutex<Pace>,
     /// What its writers pass.
@@ -222,6 +225,7 @@ impl Family {
             drain: DrainStats::default(),
             read_debt: read_debt::ReadDebt::default(),
             read_totals: ReadTotals::default(),
+            ingestions: conversions::Ingestions::default(),
             pace: Mutex::new(Rank::LEAF, Pace::default()),
             gate: WriteController::new(),
             merge_operator: options.merge_operator.clone(),

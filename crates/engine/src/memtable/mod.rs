@@ -15,8 +15,9 @@ use crate::options::FamilyOptions;
 use cursor::Points;
 use esker_format::key::pack;
 use esker_format::{FileNo, KeyOrder, RawTombstone, Seq, ValueType};
-use esker_lsm::tombstone::FragmentedTombstones;
+use esker_lsm::tombstone::{Fragment, FragmentedTombstones};
 use esker_memindex::ArenaOptions;
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwapOption, Mutex, OnceLock, Rank};
@@ -138,19 +139,65 @@ impl MemTable {
             }
             std::cmp::Ordering::Less => {}
         }
-        let mut list = self.tombstones.lock();
+        self.push_range_tombstone(&mut self.tombstones.lock(), seq, begin, end);
+        self.note(seq);
+        Ok(())
+    }
+
+    fn push_range_tombstone(
+        &self,
+        list: &mut Vec<RawTombstone>,
+        seq: Seq,
+        begin: &[u8],
+        end: &[u8],
+    ) {
         list.push(RawTombstone {
             start: begin.to_vec(),
             end: end.to_vec(),
             seq,
         });
         self.tombstone_count.store(list.len(), Ordering::Release);
-        drop(list);
         self.tombstone_bytes
             .fetch_add(begin.len() + end.len() + 64, Ordering::Relaxed);
-        self.note(seq);
         self.deletions.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+    }
+
+    /// Adds a range tombstone over keys that are all deleted as of `seq`: it is in no log, since
+    /// nothing is lost without it. False where `seq` does not lie among the writes of this memtable
+    /// (an older one may hold later entries of these keys then), where it takes no more writes,
+    /// where `may` says no, and where one tombstone covers the range already.
+    pub(crate) fn convert(
+        &self,
+        seq: Seq,
+        begin: &[u8],
+        end: &[u8],
+        may: impl FnOnce() -> bool,
+    ) -> Result<bool> {
+        let is_among = self.begins_after().is_some_and(|before| before < seq)
+            && self.first_seq().is_some_and(|first| first <= seq);
+        if !(is_among || seeded(Bug::ConvertedIntoLater)) || self.is_empty() {
+            return Ok(false);
+        }
+        let covers = |found: Fragment<'_>| {
+            self.order.compare_without_timestamp(end, found.end).is_le()
+                && found.deletions().any(|(own, _)| own <= seq)
+        };
+        let covering = self.tombstones()?;
+        if covering.is_some_and(|t| t.covering(begin).is_some_and(covers)) {
+            return Ok(false);
+        }
+        let mut list = self.tombstones.lock();
+        let may = self.sealed_for.get().is_none() && may();
+        if may {
+            self.push_range_tombstone(&mut list, seq, begin, end);
+        }
+        Ok(may)
+    }
+
+    /// Returns once no thread is about to add a tombstone by [`MemTable::convert`] for which it
+    /// asked before.
+    pub(crate) fn wait_for_conversion(&self) {
+        drop(self.tombstones.lock());
     }
 
     #[inline]
@@ -187,6 +234,8 @@ impl MemTable {
 
     /// Takes note of why it is switched away from.
     pub(crate) fn seal(&self, reason: FlushReason) {
+        // Nothing is converted from then on.
+        let _list = self.tombstones.lock();
         let _first = self.sealed_for.set(reason);
     }
 

@@ -326,7 +326,27 @@ fn visible_options(wanted: &Wanted<'_>, family_options: &FamilyOptions) -> Visib
     }
     visible.max_sequential_skip = family_options.max_sequential_skip_in_iterations;
     visible.max_skippable_internal_keys = options.max_skippable_internal_keys;
+    visible.min_deleted_run = min_deleted_run(wanted, family_options);
     visible.merge_operator = family_options.merge_operator.clone();
     visible.resolver = Some(family.blob_resolver(&core.blobs));
     visible
+}
+
+/// How many deletions in a row become a range deletion; 0 for none. Only for iterators that see
+/// every key of the stretches that they walk, as far as a reader can.
+fn min_deleted_run(wanted: &Wanted<'_>, family: &FamilyOptions) -> u32 {
+    let options = wanted.options;
+    let sees_all = options.read_tier == ReadTier::All
+        && options.table_filter.is_none()
+        && !options.ignore_range_deletions
+        && !options.auto_prefix_mode
+        && (options.total_order_seek
+            || options.prefix_same_as_start
+            || family.prefix_extractor.is_none())
+        && wanted.core.follower.is_none();
+    if sees_all {
+        family.min_tombstones_for_range_conversion
+    } else {
+        0
+    }
 }

@@ -5,6 +5,7 @@ use super::bucket::BucketCursor;
 use crate::memtable::MemCursor;
 use crate::tree::tables::TableAccess;
 use esker_files::table::{ReadContext, TableCursor};
+use esker_format::entry_batch::{BatchLimits, EntryBatch};
 use esker_format::{Cursor, KeyOrder, Level};
 use esker_lsm::file::FileMeta;
 use esker_lsm::tombstone::{Clip, FragmentedTombstones, LevelTombstones};
@@ -92,6 +93,18 @@ impl Cursor for Source {
         if let Source::Level(c) = self {
             c.read_deferred();
         }
+    }
+    #[inline]
+    fn next_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
+        on!(self, c => c.next_batch(limits, batch));
+    }
+    #[inline]
+    fn prev_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
+        on!(self, c => c.prev_batch(limits, batch));
+    }
+    #[inline]
+    fn block_bytes(&self) -> &[u8] {
+        on!(self, c => c.block_bytes())
     }
 }
 
@@ -435,6 +448,25 @@ impl Cursor for LevelCursor {
     #[inline]
     fn prev_is_another_key(&self) -> bool {
         self.table.as_ref().is_some_and(Cursor::prev_is_another_key)
+    }
+
+    #[inline]
+    fn next_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
+        if let Some(t) = &mut self.table {
+            t.next_batch(limits, batch);
+        }
+    }
+
+    #[inline]
+    fn prev_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
+        if let Some(t) = &mut self.table {
+            t.prev_batch(limits, batch);
+        }
+    }
+
+    #[inline]
+    fn block_bytes(&self) -> &[u8] {
+        self.table.as_ref().map_or(&[], Cursor::block_bytes)
     }
 
     fn status(&self) -> Result<()> {

@@ -67,11 +67,46 @@ impl OpenIterator {
             seen == wanted,
             "{what} in {}: saw {}, expected {} (bounds {:?}..{:?})",
             FAMILIES[self.family],
-            show(seen),
-            show(wanted),
+            show_entry(seen),
+            show_entry(wanted),
             self.lower,
             self.upper
         );
+    }
+
+    /// Several entries at once, checked one by one.
+    fn batch(&mut self, run: &mut Rng, forward: bool) {
+        for _ in 0..=run.below(3) {
+            if self.at.is_none() {
+                return;
+            }
+            let most = 1 + run.below(20) as usize;
+            let mut seen = Vec::new();
+            let show = |k: &[u8], v: &[u8]| seen.push((k.to_vec(), v.to_vec()));
+            let count = if forward {
+                self.it.next_batch(most, show)
+            } else {
+                self.it.prev_batch(most, show)
+            };
+            assert!(count == seen.len() && count <= most);
+            for i in 0..count.max(1) {
+                let Some(at) = self.at.take() else { break };
+                self.at = if forward {
+                    self.above(Bound::Excluded(&at))
+                } else {
+                    self.below(Bound::Excluded(&at))
+                };
+                let wanted = self.at.as_ref().map(|k| (&k.1[..], &self.map[k][..]));
+                let seen = seen.get(i).map(|(k, v)| (&k[..], &v[..]));
+                assert!(
+                    seen == wanted,
+                    "entry {i} of a batch of {most} (forward: {forward}): saw {}, expected {}",
+                    show_entry(seen),
+                    show_entry(wanted)
+                );
+            }
+            self.check("after a batch");
+        }
     }
 
     /// One random move, checked.
@@ -102,6 +137,8 @@ impl OpenIterator {
                 self.at = self.below(Bound::Included(&key));
                 self.check(&format!("seek_for_prev {}", target.escape_ascii()));
             }
+            4 => self.batch(run, true),
+            5 => self.batch(run, false),
             n => {
                 for _ in 0..=run.below(6) {
                     let Some(at) = self.at.clone() else { return };
@@ -120,7 +157,7 @@ impl OpenIterator {
     }
 }
 
-fn show(entry: Option<(&[u8], &[u8])>) -> String {
+fn show_entry(entry: Option<(&[u8], &[u8])>) -> String {
     entry.map_or_else(
         || "nothing".to_owned(),
         |(k, v)| {
@@ -405,8 +442,8 @@ impl Run {
                 key.escape_ascii(),
                 FAMILIES[f],
                 snapshot.as_ref().map(Snapshot::sequence),
-                show(answer.as_deref().map(|v| (&key[..], v))),
-                show(wanted.map(|v| (&key[..], &v[..])))
+                show_entry(answer.as_deref().map(|v| (&key[..], v))),
+                show_entry(wanted.map(|v| (&key[..], &v[..])))
             );
         }
     }
@@ -596,8 +633,8 @@ impl Run {
                 "scan of {} at {:?}: saw {}, expected {}",
                 FAMILIES[f],
                 snapshot.map(Snapshot::sequence),
-                show(seen),
-                show(Some((&k.1[..], &v[..])))
+                show_entry(seen),
+                show_entry(Some((&k.1[..], &v[..])))
             );
             it.next();
         }
@@ -605,7 +642,7 @@ impl Run {
             it.entry().is_none(),
             "scan of {}: {} is too much",
             FAMILIES[f],
-            show(it.entry())
+            show_entry(it.entry())
         );
         it.seek_to_last();
         for (k, v) in map.iter().rev() {
@@ -614,8 +651,8 @@ impl Run {
                 seen == Some((&k.1[..], &v[..])),
                 "backward scan of {}: saw {}, expected {}",
                 FAMILIES[f],
-                show(seen),
-                show(Some((&k.1[..], &v[..])))
+                show_entry(seen),
+                show_entry(Some((&k.1[..], &v[..])))
             );
             it.prev();
         }

@@ -76,6 +76,7 @@ pub(crate) fn options_of(family: usize, rng: &mut Rng) -> FamilyOptions {
     o.level_compaction_dynamic_level_bytes = rng.one_in(2);
     o.max_compaction_bytes = if rng.one_in(3) { 64 << 10 } else { 0 };
     o.memtable_max_range_deletions = if rng.one_in(3) { 5 } else { 0 };
+    o.min_tombstones_for_range_conversion = if rng.one_in(2) { 2 } else { 0 };
     o.paranoid_file_checks = rng.one_in(4);
     let table: &[&[(&str, &str)]] = &[
         &[("block_size", "512")],

@@ -11,6 +11,7 @@ use super::reader::TableReader;
 use super::windows::LARGE_BLOCK;
 use esker_env::RandomAccessFile;
 use esker_format::block::{BlockCursor, BlockHandle, IndexBlock};
+use esker_format::entry_batch::{BatchLimits, EntryBatch};
 use esker_format::key::trailer;
 use esker_format::{Cursor, ValueType};
 use esker_status::{Error, Result};
@@ -508,6 +509,18 @@ impl Cursor for TableCursor {
     #[inline]
     fn prev_is_another_key(&self) -> bool {
         self.block.prev_is_another_key()
+    }
+    #[inline]
+    fn next_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
+        self.block.next_batch(limits, batch);
+    }
+    #[inline]
+    fn prev_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
+        self.block.prev_batch(limits, batch);
+    }
+    #[inline]
+    fn block_bytes(&self) -> &[u8] {
+        self.block.bytes()
     }
     fn status(&self) -> Result<()> {
         self.error.clone().map_or(Ok(()), Err)

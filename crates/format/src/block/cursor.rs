@@ -10,6 +10,7 @@ use super::entry_table::EntryTable;
 use super::hash_index::Bucket;
 use super::key_buffer::KeyBuffer;
 use crate::comparator::KeyOrder;
+use crate::entry_batch::Way;
 use crate::ids::Seq;
 use crate::key::{TRAILER_LEN, trailer, user_key};
 use esker_codec::prefetch;
@@ -161,6 +162,60 @@ impl<B: BlockSource> BlockCursor<B> {
     #[inline]
     pub fn value_range(&self) -> Range<u32> {
         self.value.0..self.value.1
+    }
+    /// The bytes of the block, which values stand in.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.source.block().data
+    }
+    /// Whether keys and values stand together and as they are shown, in byte order.
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        self.valid
+            && self.min_key > 0
+            && self.global_seq.is_none()
+            && self.order.is_bytewise()
+            && !self.source.block().separated
+    }
+    /// Where the entry starts.
+    #[inline(always)]
+    pub(super) fn place(&self) -> usize {
+        self.at as usize
+    }
+    /// Where the one after it starts.
+    #[inline(always)]
+    pub(super) fn next_place(&self) -> usize {
+        self.next_at as usize
+    }
+    /// The number of the entry, where it is known, in a block with a table of entries.
+    #[inline]
+    pub(super) fn known_number(&self) -> Option<usize> {
+        (self.number != UNNUMBERED).then_some(self.number as usize)
+    }
+    /// Stands on an entry that was decoded from here, so many steps away: its key, its value, where
+    /// it starts and where the one behind it does.
+    #[inline(always)]
+    pub(super) fn stand_at(
+        &mut self,
+        key: &[u8],
+        value: (u32, u32),
+        places: (u32, u32),
+        (way, steps): (Way, u32),
+    ) {
+        if steps == 0 {
+            return;
+        }
+        self.seen.clear();
+        self.seen_keys.clear();
+        self.key.set(key);
+        self.value = value;
+        (self.at, self.next_at) = places;
+        if self.number != UNNUMBERED {
+            self.number = match way {
+                Way::Forward => self.number + steps,
+                Way::Backward => self.number - steps,
+            };
+        }
     }
     /// `Ok`, or what was found damaged.
     pub fn status(&self) -> Result<()> {

@@ -162,6 +162,20 @@ impl EntryTable {
         lo..hi
     }
 
+    /// Puts the first bytes of the user key of entry `i` into `key`, and returns how many are
+    /// known, if the key is so long.
+    #[inline(always)]
+    pub(super) fn begin_key(&self, i: usize, key: &mut [u8]) -> usize {
+        let prefix = usize::from(self.prefix_len);
+        if let Some(head) = key.first_chunk_mut() {
+            *head = self.prefix;
+        }
+        if let Some(piece) = key.get_mut(prefix..).and_then(<[u8]>::first_chunk_mut) {
+            *piece = self.words[i].to_be_bytes();
+        }
+        prefix + 8
+    }
+
     /// The first bytes of the key of entry `i`, if they are known as far as the entry shares them
     /// with the key before it.
     #[inline]

@@ -69,6 +69,18 @@ impl KeyBuffer {
         self.len = len;
     }
 
+    /// Makes the key `key`.
+    #[inline]
+    pub(super) fn set(&mut self, key: &[u8]) {
+        match self.bytes.get_mut(..key.len()) {
+            Some(old) => {
+                old.copy_from_slice(key);
+                self.len = key.len();
+            }
+            None => self.splice_long(0, key),
+        }
+    }
+
     /// Makes the key the first `len` bytes of `head`.
     #[inline(always)]
     pub(super) fn begin_with(&mut self, head: &[u8; HEAD], len: usize) {

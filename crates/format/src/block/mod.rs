@@ -12,6 +12,7 @@
 //! panics on hostile bytes. Thread-safety: a `Block` is immutable and shared; a cursor belongs to
 //! one thread.
 
+mod ahead;
 mod builder;
 mod cursor;
 mod entry;

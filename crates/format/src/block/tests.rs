@@ -4,8 +4,9 @@
 use super::entry::put_varint;
 use super::*;
 use crate::comparator::KeyOrder;
+use crate::entry_batch::{BatchLimits, EntryBatch};
 use crate::ids::Seq;
-use crate::key::{ValueType, append_internal, user_key};
+use crate::key::{ValueType, append_internal, seq_of, user_key};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -159,6 +160,72 @@ fn check_moves(
     }
 }
 
+/// Batches hold what single steps show, one version of a key each, and leave the cursor on the
+/// last.
+fn check_batches(block: &Block, all: &[(Vec<u8>, Vec<u8>)]) {
+    let mut c = BlockCursor::new(block, KeyOrder::Bytewise);
+    let mut batch = EntryBatch::default();
+    let shown = |batch: &EntryBatch, c: &BlockCursor<&Block>| -> Vec<(Vec<u8>, Vec<u8>)> {
+        let owned = |(k, v): (&[u8], &[u8])| (k.to_vec(), v.to_vec());
+        batch.iter(c.bytes()).map(owned).collect()
+    };
+    let limits = |most, seq, bound| BatchLimits {
+        most,
+        snapshot: Seq(seq),
+        bounds: [None, bound],
+    };
+    let mut taken = 0;
+    for (i, (key, _)) in all.iter().enumerate() {
+        for (most, far) in [(1, 1), (2, 2), (5, 3), (40, 30)] {
+            let bound = all.get(i + far).map(|e| user_key(&e.0));
+            c.seek(key);
+            batch.clear();
+            c.next_batch(&limits(most, seq_of(key).0.max(40), bound), &mut batch);
+            let seen = shown(&batch, &c);
+            let end = i + seen.len();
+            assert!(seen.len() <= most && seen == all[i..end]);
+            let users: Vec<_> = seen.iter().map(|e| user_key(&e.0)).collect();
+            assert!(users.windows(2).all(|w| w[0] < w[1]));
+            assert!(
+                users
+                    .iter()
+                    .skip(1)
+                    .all(|user| bound.is_none_or(|b| *user < b))
+            );
+            let last = end.max(i + 1) - 1;
+            assert_eq!((c.key(), c.value()), (&all[last].0[..], &all[last].1[..]));
+            taken += seen.len();
+            c.next();
+            assert_eq!(
+                c.valid().then(|| c.key()),
+                all.get(last + 1).map(|e| &e.0[..])
+            );
+
+            let bound = i.checked_sub(far).map(|at| user_key(&all[at].0));
+            c.seek(key);
+            batch.clear();
+            c.prev_batch(&limits(most, seq_of(key).0.max(40), bound), &mut batch);
+            let mut seen = shown(&batch, &c);
+            seen.reverse();
+            let begin = i + 1 - seen.len().max(1);
+            assert!(seen.is_empty() || seen == all[begin..=i]);
+            let users: Vec<_> = seen.iter().map(|e| user_key(&e.0)).collect();
+            assert!(users.windows(2).all(|w| w[0] < w[1]));
+            // The last one is the only version of its key as well.
+            let alone = begin > 0 && user_key(&all[begin - 1].0) != user_key(&all[begin].0);
+            assert!(seen.len() < 2 || alone);
+            assert_eq!((c.key(), c.value()), (&all[begin].0[..], &all[begin].1[..]));
+            taken += seen.len();
+            c.prev();
+            let before = begin.checked_sub(1).map(|at| &all[at].0[..]);
+            assert_eq!(c.valid().then(|| c.key()), before);
+        }
+    }
+    // Short keys, together with their values, in order.
+    let is_plain = !block.is_separated() && all.iter().all(|e| e.0.len() < 60);
+    assert!(taken >= all.len() || !is_plain);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
@@ -193,9 +260,11 @@ proptest! {
         let block = Block::parse(b.finish().to_vec()).expect("our own block");
         prop_assert_eq!(block.has_hash_index(), hashed && !all.is_empty());
         check_moves(&block, &all, &targets, &moves);
+        check_batches(&block, &all);
         let block = Block::parse(separated(&all, interval as usize)).expect("separated block");
         prop_assert!(block.is_separated());
         check_moves(&block, &all, &targets, &moves);
+        check_batches(&block, &all);
     }
 
     #[test]

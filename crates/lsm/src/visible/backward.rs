@@ -21,6 +21,18 @@ enum State {
 impl<C: Cursor> VisibleCursor<C> {
     /// Finds the previous key to show; the child stands before it, or on its oldest version.
     pub(super) fn find_backward(&mut self) {
+        self.walk_backward();
+        if self.deleted.is_open() {
+            if self.error.is_some() {
+                self.deleted.abandon();
+            } else {
+                self.deleted.close(None);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn walk_backward(&mut self) {
         debug_assert_eq!(self.direction, Direction::Backward);
         self.at = At::Invalid;
         while self.child.valid() {
@@ -38,6 +50,9 @@ impl<C: Cursor> VisibleCursor<C> {
             match self.resolve_backward() {
                 Ok(true) => return self.show_saved(),
                 Ok(false) if self.error.is_some() => return,
+                Ok(false) if self.is_deleted && self.deleted.is_on() => {
+                    self.deleted.push_before(&self.saved_key);
+                }
                 Ok(false) => {}
                 Err(e) => return self.fail(e),
             }
@@ -62,6 +77,7 @@ impl<C: Cursor> VisibleCursor<C> {
     fn resolve_backward(&mut self) -> Result<bool> {
         let mut state = State::Absent;
         let mut seen = 0;
+        self.is_deleted = false;
         self.operands.clear();
         self.operand_bytes.clear();
         while self.child.valid() {
@@ -116,12 +132,14 @@ impl<C: Cursor> VisibleCursor<C> {
         match kind {
             _ if covered => {
                 clear(self);
+                self.is_deleted = false;
                 Ok(State::Absent)
             }
             ValueType::Deletion | ValueType::SingleDeletion | ValueType::DeletionWithTimestamp => {
                 clear(self);
                 self.saved_value.clear();
-                Ok(self.deleted(kind))
+                self.is_deleted = true;
+                Ok(self.deleted_as(kind))
             }
             ValueType::Merge => {
                 self.push_operand();
@@ -144,7 +162,7 @@ impl<C: Cursor> VisibleCursor<C> {
     }
 
     /// A key that is deleted: nothing, or an entry where versions are shown one by one.
-    fn deleted(&self, kind: ValueType) -> State {
+    fn deleted_as(&self, kind: ValueType) -> State {
         if self.folds || self.ts == 0 {
             State::Absent
         } else {
@@ -199,6 +217,7 @@ impl<C: Cursor> VisibleCursor<C> {
     /// A key with many versions: seeks to the newest visible one and reads downward from there.
     fn resolve_by_seek(&mut self) -> Result<bool> {
         self.counters.reseeks += 1;
+        self.is_deleted = false;
         self.operands.clear();
         self.operand_bytes.clear();
         self.aim_at_saved(Edge::Visible);
@@ -230,7 +249,8 @@ impl<C: Cursor> VisibleCursor<C> {
                 | ValueType::DeletionWithTimestamp) => {
                     if state == State::Absent {
                         self.saved_value.clear();
-                        state = self.deleted(kind);
+                        self.is_deleted = true;
+                        state = self.deleted_as(kind);
                     }
                     break;
                 }

@@ -52,11 +52,32 @@ impl<C: Cursor> VisibleCursor<C> {
 
     /// As [`Self::find_forward`]. An entry that the child stands on, with nothing to be done to it,
     /// is shown at once to `show`, while it is at hand; says whether one was.
+    #[inline]
     pub(super) fn find_forward_showing(
         &mut self,
-        mut skipping: bool,
+        skipping: bool,
         show: &mut impl FnMut(&[u8], &[u8]),
     ) -> bool {
+        let shown = self.walk_forward(skipping, show);
+        if self.deleted.is_open() {
+            self.close_deleted_forward();
+        }
+        shown
+    }
+
+    #[cold]
+    fn close_deleted_forward(&mut self) {
+        let mut deleted = std::mem::take(&mut self.deleted);
+        if self.error.is_some() {
+            deleted.abandon();
+        } else {
+            deleted.close(self.valid().then(|| self.full_key()));
+        }
+        self.deleted = deleted;
+    }
+
+    #[inline(always)]
+    fn walk_forward(&mut self, mut skipping: bool, show: &mut impl FnMut(&[u8], &[u8])) -> bool {
         debug_assert_eq!(self.direction, Direction::Forward);
         let mut run = 0;
         let mut ranged = 0;
@@ -124,6 +145,9 @@ impl<C: Cursor> VisibleCursor<C> {
                     skipping = true;
                     let is_deletion = matches!(verdict, Verdict::Hide);
                     self.counters.deletions_skipped += u64::from(is_deletion);
+                    if is_deletion && self.deleted.is_on() {
+                        self.deleted.push(&self.saved_key);
+                    }
                     if !self.count_skip() {
                         return false;
                     }

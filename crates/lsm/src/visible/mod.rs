@@ -11,14 +11,18 @@
 //! Callers: the engine's iterators. One owner; not shared between threads.
 
 mod backward;
+mod deleted;
 mod forward;
 mod options;
 
+pub use deleted::DeletedRange;
 pub use options::{NoBlobs, PrefixLength, ValueResolver, VisibleCounters, VisibleOptions};
 
 use crate::merge_operator::{self, Base, full_merge};
 use crate::point::strip_preferred_seqno;
 use crate::tombstone::ReadTombstones;
+use deleted::DeletedRun;
+use esker_format::entry_batch::{BatchLimits, EntryBatch};
 use esker_format::key::{append_internal, seq_of, user_key};
 use esker_format::{Cursor, ParsedKey, Seq, ValueType, timestamp, wide_column};
 use esker_status::seeded::{Bug, seeded};
@@ -80,6 +84,11 @@ pub struct VisibleCursor<C> {
     counters: VisibleCounters,
     /// Internal keys skipped since the last call of the user.
     skipped: u64,
+    /// Entries that were shown at once, for the room that they take.
+    batch: EntryBatch,
+    deleted: DeletedRun,
+    /// The newest version of the key that was looked at last, going backward, is a deletion.
+    is_deleted: bool,
 }
 
 impl<C: Cursor> VisibleCursor<C> {
@@ -107,6 +116,7 @@ impl<C: Cursor> VisibleCursor<C> {
             )));
         }
         options.pad_bounds(ts);
+        let least = if ts == 0 { options.min_deleted_run } else { 0 };
         Ok(VisibleCursor {
             child,
             options,
@@ -128,6 +138,9 @@ impl<C: Cursor> VisibleCursor<C> {
             prefix: None,
             counters: VisibleCounters::default(),
             skipped: 0,
+            batch: EntryBatch::default(),
+            deleted: DeletedRun::new(least),
+            is_deleted: false,
         })
     }
 
@@ -217,6 +230,17 @@ impl<C: Cursor> VisibleCursor<C> {
     /// What was skipped on the way, since the cursor was made.
     pub fn counters(&self) -> &VisibleCounters {
         &self.counters
+    }
+
+    /// Whether stretches of deleted keys are noted ([`VisibleCursor::take_deleted_range`]).
+    #[inline]
+    pub fn notes_deleted_ranges(&self) -> bool {
+        self.deleted.is_on()
+    }
+
+    /// The stretch of deleted keys that the last move met, if it was long enough.
+    pub fn take_deleted_range(&mut self) -> Option<DeletedRange> {
+        self.deleted.take()
     }
 
     /// The child.
@@ -378,6 +402,53 @@ impl<C: Cursor> VisibleCursor<C> {
         }
     }
 
+    /// To the next key and on, up to `most` keys, each of which `show` sees with its value, and
+    /// stands on the last of them. Returns their number: fewer say nothing, none that there is no
+    /// next key. Keys and values stay where they are until the cursor moves. Only while valid.
+    pub fn next_batch(&mut self, most: usize, show: impl FnMut(&[u8], &[u8])) -> usize {
+        self.next();
+        self.show_batch(most, C::next_batch, show)
+    }
+
+    /// The same going backward.
+    pub fn prev_batch(&mut self, most: usize, show: impl FnMut(&[u8], &[u8])) -> usize {
+        self.prev();
+        self.show_batch(most, C::prev_batch, show)
+    }
+
+    /// Shows the current entry and those that `take` takes after it.
+    #[inline]
+    fn show_batch(
+        &mut self,
+        most: usize,
+        take: fn(&mut C, &BatchLimits<'_>, &mut EntryBatch),
+        mut show: impl FnMut(&[u8], &[u8]),
+    ) -> usize {
+        let asks = self.ts > 0 || self.prefix.is_some() || self.deleted.is_on();
+        self.batch.clear();
+        if most > 1 && self.at == At::Child && !asks && self.tombstones.is_empty() {
+            let bound = match self.direction {
+                Direction::Forward => &self.options.upper,
+                Direction::Backward => &self.options.lower,
+            };
+            let limits = BatchLimits {
+                most,
+                snapshot: self.options.snapshot,
+                bounds: [bound.as_deref(), None],
+            };
+            take(&mut self.child, &limits, &mut self.batch);
+        }
+        if self.batch.is_empty() {
+            let entry = self.entry();
+            entry.inspect(|(key, value)| show(key, value));
+            return usize::from(entry.is_some());
+        }
+        for (key, value) in self.batch.iter(self.child.block_bytes()) {
+            show(user_key(key), value);
+        }
+        self.batch.len()
+    }
+
     /// To the next key; says whether `show` has seen it.
     #[inline(always)]
     fn move_on(&mut self, show: &mut impl FnMut(&[u8], &[u8])) -> bool {
@@ -418,6 +489,12 @@ impl<C: Cursor> VisibleCursor<C> {
     pub fn prev(&mut self) {
         debug_assert!(self.valid(), "prev on a cursor that is not valid");
         self.skipped = 0;
+        if self.deleted.is_on() {
+            let mut deleted = std::mem::take(&mut self.deleted);
+            deleted.reset();
+            deleted.begin_before(self.full_key());
+            self.deleted = deleted;
+        }
         if self.direction == Direction::Forward {
             if matches!(self.at, At::Child | At::ChildKey) {
                 self.saved_key.clear();
@@ -440,6 +517,9 @@ impl<C: Cursor> VisibleCursor<C> {
         self.error = None;
         self.skipped = 0;
         self.counters.seeks += 1;
+        if self.deleted.is_on() {
+            self.deleted.reset();
+        }
         self.prefix = match target {
             Some(target) if self.options.prefix_same_as_start => self.options.prefix_of(target),
             _ => None,

@@ -53,6 +53,9 @@ pub struct VisibleOptions {
     /// How many hidden entries one call may pass before it ends with `Incomplete`; 0 for any
     /// number.
     pub max_skippable_internal_keys: u64,
+    /// Stretches of at least this many deleted keys are noted; 0 for none. Not in orders with
+    /// timestamps.
+    pub min_deleted_run: u32,
     /// Combines operands; without one an operand is an error.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// Reads blobs; without one a blob index is an error.
@@ -73,6 +76,7 @@ impl VisibleOptions {
             prefix: None,
             max_sequential_skip: 8,
             max_skippable_internal_keys: 0,
+            min_deleted_run: 0,
             merge_operator: None,
             resolver: None,
         }

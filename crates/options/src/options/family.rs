@@ -74,7 +74,7 @@ option_table! {
     /// The same, on average over a scan.
     memtable_avg_op_scan_flush_trigger: u32 = 0, Accepted("memtables are flushed by size"), Memory, New, AnyTime;
     /// Point deletions in a row that become a range deletion; 0 never.
-    min_tombstones_for_range_conversion: u32 = 0, Accepted("point deletions stay as they were written"), Memory, New, AnyTime;
+    min_tombstones_for_range_conversion: u32 = 0, Live, Memory, New, AnyTime;
     /// Looks up several keys of a memtable together.
     memtable_batch_lookup_optimization: bool = false, Accepted("a choice of the reader; results are the same"), Read, New, AtOpen;
     /// Bytes of checksum per entry in memory.

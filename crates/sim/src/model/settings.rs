@@ -38,6 +38,7 @@ const CHOICES: &[(&str, &[&str])] = &[
     ("max_bytes_for_level_base", &["8000", "256000"]),
     ("max_manifest_file_size", &["500", "2000", "1000000000"]),
     ("memtable_max_range_deletions", &["0", "0", "3"]),
+    ("min_tombstones_for_range_conversion", &["0", "1", "3"]),
     ("avoid_flush_during_recovery", &["true", "false"]),
     ("avoid_flush_during_shutdown", &["false", "false", "true"]),
     ("block_size", &["256", "4096"]),

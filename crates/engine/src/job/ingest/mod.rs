@@ -25,7 +25,7 @@ pub(super) use examine::{Incoming, examine};
 use super::failed;
 use super::output::discard;
 use crate::core::{Core, Trees};
-use crate::family::{CompactionStats, Family};
+use crate::family::{CompactionStats, Family, Ingesting};
 use crate::health::ErrorSource;
 use crate::observe::{FlushReason, HistogramId, IngestInfo, PerfLevel, PerfMetric, perf_timer};
 use crate::options::IngestOptions;
@@ -218,6 +218,7 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
         &*core.services.env.clock,
     );
     let _stopped = core.writes.stop_writers();
+    let _ingesting = begin(core, prepared);
     flush_overlapped(core, prepared)?;
     let mut log = core.writes.lock();
     core.reads.sequence.quiesce();
@@ -280,6 +281,13 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
         }
     }
     installed.map(|()| placed)
+}
+
+/// From now on no iterator adds range deletions to the families.
+fn begin(core: &Core, prepared: &[Prepared]) -> Vec<Ingesting> {
+    let _log = core.writes.lock();
+    let families = prepared.iter().map(|p| &p.family);
+    families.map(Family::begin_ingestion).collect()
 }
 
 /// Flushes the memtables that hold keys of the files' ranges. Writers are stopped, so none comes

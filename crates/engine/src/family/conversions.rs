@@ -1,0 +1,71 @@
+//! Deletions that iterators met, written once more as range deletions
+//! (`min_tombstones_for_range_conversion`).
+//!
+//! An iterator saw that a stretch of keys is deleted as of its sequence number. A range deletion
+//! with that number says the same: it goes into the memtable that takes writes, past the log, and
+//! with it into tables. It says nothing new as long as no entry comes later with an older number.
+//! Writes get newer ones. An ingested file may get 0: a conversion counts only if no ingestion
+//! into the family ran since the iterator took its view.
+//!
+//! Thread-safety: any thread converts. One that ingests begins under the log lock, and waits for
+//! conversions that found none.
+
+use super::{Family, View};
+use esker_format::Seq;
+use esker_lsm::visible::DeletedRange;
+use esker_status::Result;
+use esker_status::seeded::{Bug, seeded};
+use esker_sync::Arc;
+use esker_sync::atomic::{AtomicU64, Ordering};
+
+/// Ingestions into a family.
+#[derive(Debug, Default)]
+pub(super) struct Ingestions {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+/// One ingestion, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Ingesting(Arc<Family>);
+
+impl Drop for Ingesting {
+    fn drop(&mut self) {
+        self.0.ingestions.ended.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Family {
+    /// How many ingestions have begun. Taken before a view, for [`Family::convert`].
+    #[inline]
+    pub(crate) fn ingestions_begun(&self) -> u64 {
+        self.ingestions.begun.load(Ordering::SeqCst)
+    }
+
+    /// Files are about to be ingested: nothing is converted until the end. The caller holds the
+    /// log lock.
+    pub(crate) fn begin_ingestion(self: &Arc<Self>) -> Ingesting {
+        self.ingestions.begun.fetch_add(1, Ordering::SeqCst);
+        self.view_guard().mem.wait_for_conversion();
+        Ingesting(Arc::clone(self))
+    }
+
+    /// Writes `range`, which an iterator over `view` found deleted as of `seq`, as a range
+    /// deletion. `begun` are the ingestions before the view was taken. False where it may not be,
+    /// or is deleted so already.
+    pub(crate) fn convert(
+        &self,
+        view: &View,
+        seq: Seq,
+        begun: u64,
+        range: &DeletedRange,
+    ) -> Result<bool> {
+        let is_same = || {
+            let now = &self.ingestions;
+            seeded(Bug::ConvertedBesideIngestion)
+                || (now.begun.load(Ordering::SeqCst) == begun
+                    && now.ended.load(Ordering::SeqCst) == begun)
+        };
+        view.mem.convert(seq, &range.begin, &range.end, is_same)
+    }
+}
