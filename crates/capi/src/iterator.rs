@@ -11,7 +11,7 @@ use crate::boundary::{
 };
 use crate::db::{database, with_default, with_family};
 use crate::*;
-use ahead::{Ahead, Toward};
+use ahead::{MOST, Toward, Walked};
 use esker::{DbIterator, Error, Result};
 use esker_txn::MergedIterator;
 use std::ffi::{c_char, c_uchar};
@@ -20,7 +20,7 @@ use std::ptr;
 /// A place in the order of keys.
 pub struct rocksdb_iterator_t {
     here: Here,
-    ahead: Ahead,
+    walked: Walked,
     iterator: Walk,
 }
 
@@ -86,7 +86,7 @@ impl From<Walk> for rocksdb_iterator_t {
     fn from(iterator: Walk) -> Self {
         rocksdb_iterator_t {
             here: Here::NOWHERE,
-            ahead: Ahead::new(),
+            walked: Walked::default(),
             iterator,
         }
     }
@@ -122,16 +122,23 @@ impl Walk {
     #[inline(never)]
     fn move_otherwise(
         &mut self,
-        alone: impl FnOnce(&mut DbIterator),
+        alone: impl FnOnce(&mut DbIterator, &mut Here),
         merged: impl FnOnce(&mut MergedIterator),
     ) -> Here {
+        // Asked for again below: it may be of another kind.
+        let mut shown = Here::NOWHERE;
         match self {
-            Walk::Base(it) => alone(it),
+            Walk::Base(it) => alone(it, &mut shown),
             Walk::Merged(it) => merged(it),
-            Walk::Versions(it) => alone(it),
+            Walk::Versions(it) => alone(it, &mut shown),
             Walk::Failed(_) => {}
         }
         self.here()
+    }
+
+    /// One step of an iterator that is not a plain one.
+    fn step(&mut self, alone: fn(&mut DbIterator), merged: fn(&mut MergedIterator)) -> Here {
+        self.move_otherwise(|it, _| alone(it), merged)
     }
 
     /// Key and value of the current entry.
@@ -210,16 +217,34 @@ fn go(
     alone: impl FnOnce(&mut DbIterator),
     merged: impl FnOnce(&mut MergedIterator),
 ) {
+    if let Ok(at) = exclusive(iterator) {
+        at.walked.end();
+    }
+    go_showing(
+        iterator,
+        |it, here| {
+            alone(it);
+            if let Some((key, value)) = it.entry() {
+                here.is_at(key, value);
+            }
+        },
+        merged,
+    );
+}
+
+/// As [`go`], with a move that says itself where it led, if anywhere.
+#[inline(always)]
+fn go_showing(
+    iterator: *mut rocksdb_iterator_t,
+    alone: impl FnOnce(&mut DbIterator, &mut Here),
+    merged: impl FnOnce(&mut MergedIterator),
+) {
     attempt((), || {
         let at = exclusive(iterator)?;
         // Nothing is current while it moves, and after a move that panicked.
         at.here = Here::NOWHERE;
-        at.ahead.reset();
         match &mut at.iterator {
-            Walk::Base(it) => {
-                alone(it);
-                at.here = Here::of(it.entry());
-            }
+            Walk::Base(it) => alone(it, &mut at.here),
             other => at.here = other.move_otherwise(alone, merged),
         }
         Ok(())
@@ -344,60 +369,85 @@ pub extern "C" fn rocksdb_iter_seek_for_prev(
     );
 }
 
-/// A step: the answer is there already, for most steps of a walk.
+/// Whether the step is one of a long walk; then it is done.
 #[inline(always)]
-fn step(iterator: *mut rocksdb_iterator_t, toward: Toward) {
-    if let Ok(at) = exclusive(iterator)
-        && let Some(here) = at.ahead.step(toward)
-    {
-        at.here = here;
-        return;
+fn step_far(iterator: *mut rocksdb_iterator_t, toward: Toward) -> bool {
+    let Ok(at) = exclusive(iterator) else {
+        return false;
+    };
+    let is_long = at.walked.is_long(toward);
+    if is_long {
+        if at.walked.toward() == toward
+            && let Some(here) = at.walked.ahead().step()
+        {
+            at.here = here;
+        } else {
+            walk_on(iterator, toward);
+        }
     }
-    walk_on(iterator, toward);
+    is_long
 }
 
-/// Has the iterator show the next entries.
+/// Has the iterator show the next entries, or takes one step in the other direction.
 #[inline(never)]
 fn walk_on(iterator: *mut rocksdb_iterator_t, toward: Toward) {
     attempt((), || {
         let at = exclusive(iterator)?;
         at.here = Here::NOWHERE;
+        let is_turned = at.walked.toward() != toward;
+        let ahead = at.walked.ahead();
+        let passed = ahead.passed();
+        ahead.reset();
         let Walk::Base(it) = &mut at.iterator else {
             at.here = match toward {
-                Toward::Next => {
-                    let walk = &mut at.iterator;
-                    walk.move_otherwise(DbIterator::next, MergedIterator::next)
-                }
-                Toward::Previous => {
-                    let walk = &mut at.iterator;
-                    walk.move_otherwise(DbIterator::prev, MergedIterator::prev)
-                }
+                Toward::Next => at.iterator.step(DbIterator::next, MergedIterator::next),
+                Toward::Previous => at.iterator.step(DbIterator::prev, MergedIterator::prev),
             };
             return Ok(());
         };
-        if let Some(here) = at.ahead.passed() {
+        if let Some(here) = passed {
+            // The engine stands further on.
             let key = many(here.key.0, here.key.1).to_vec();
             it.seek(key);
         }
-        let ahead = &mut at.ahead;
-        let most = ahead.begin(toward);
+        let most = if is_turned { 1 } else { MOST };
         match toward {
             Toward::Next => it.next_batch(most, |key, value| ahead.push(key, value)),
             Toward::Previous => it.prev_batch(most, |key, value| ahead.push(key, value)),
         };
         at.here = ahead.end();
+        if is_turned {
+            at.walked.end();
+        }
         Ok(())
     });
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_next(iterator: *mut rocksdb_iterator_t) {
-    step(iterator, Toward::Next);
+    if !step_far(iterator, Toward::Next) {
+        go_showing(
+            iterator,
+            |it, here| it.next_showing(|key, value| here.is_at(key, value)),
+            MergedIterator::next,
+        );
+    }
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_prev(iterator: *mut rocksdb_iterator_t) {
-    step(iterator, Toward::Previous);
+    if !step_far(iterator, Toward::Previous) {
+        go_showing(
+            iterator,
+            |it, here| {
+                it.prev();
+                if let Some((key, value)) = it.entry() {
+                    here.is_at(key, value);
+                }
+            },
+            MergedIterator::prev,
+        );
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -453,7 +503,7 @@ pub extern "C" fn rocksdb_iter_refresh(iter: *const rocksdb_iterator_t, errptr: 
     call(errptr, (), || -> Result<()> {
         let at = exclusive(iter.cast_mut())?;
         let outcome = at.iterator.refresh();
-        at.ahead.reset();
+        at.walked.end();
         at.here = at.iterator.here();
         outcome
     });

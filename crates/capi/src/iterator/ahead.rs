@@ -1,95 +1,121 @@
 //! Entries that an iterator showed at once, handed out one by one.
 //!
-//! A walk that goes on gets more entries at once: a caller that takes one or two pays for no
-//! others. The engine's iterator stands on the last of them meanwhile; before it moves otherwise it
-//! is put on the one that the caller sees ([`Ahead::passed`]).
+//! Only in long walks: a caller that takes a few entries pays for no others. The engine's iterator
+//! stands on the last of them meanwhile; before it moves otherwise it is put on the one that the
+//! caller sees ([`Ahead::passed`]).
 
 use super::Here;
 
+/// Steps in one direction after which a walk is long.
+pub(super) const LONG: u32 = 16;
 /// The most entries that are shown at once.
-const MOST: usize = 16;
+pub(super) const MOST: usize = 16;
 
-/// Which way entries were shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which way a walk goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Toward {
+    #[default]
     Next,
     Previous,
 }
 
+/// How far a caller has walked, and what is shown ahead of it.
+#[derive(Default)]
+pub(super) struct Walked {
+    steps: u32,
+    toward: Toward,
+    ahead: Option<Box<Ahead>>,
+}
+
+impl Walked {
+    /// Whether the next step is one of a long walk. Once for each step: always inlined.
+    #[inline(always)]
+    pub(super) fn is_long(&mut self, toward: Toward) -> bool {
+        if self.steps < LONG {
+            let is_same = self.toward == toward;
+            self.steps = if is_same { self.steps + 1 } else { 1 };
+            self.toward = toward;
+            return false;
+        }
+        true
+    }
+
+    /// The walk is over.
+    #[inline(always)]
+    pub(super) fn end(&mut self) {
+        if self.steps >= LONG
+            && let Some(ahead) = &mut self.ahead
+        {
+            ahead.reset();
+        }
+        self.steps = 0;
+    }
+
+    /// Which way it went.
+    pub(super) fn toward(&self) -> Toward {
+        self.toward
+    }
+
+    /// What is shown ahead of the caller.
+    #[inline]
+    pub(super) fn ahead(&mut self) -> &mut Ahead {
+        self.ahead.get_or_insert_with(Box::default)
+    }
+}
+
 /// Entries, and the one that the caller sees.
 pub(super) struct Ahead {
-    at: u32,
-    len: u32,
-    /// Entries of the walk under way.
-    taken: u32,
-    /// How many to ask for next.
-    size: u32,
-    toward: Toward,
+    at: usize,
+    len: usize,
+    /// Entries of the move under way.
+    taken: usize,
     entries: [Here; MOST],
 }
 
-impl Ahead {
-    pub(super) fn new() -> Self {
+impl Default for Ahead {
+    fn default() -> Self {
         Ahead {
             at: 0,
             len: 0,
             taken: 0,
-            size: 1,
-            toward: Toward::Next,
             entries: [Here::NOWHERE; MOST],
         }
     }
+}
 
+impl Ahead {
     /// The entry after the one that the caller sees, if it was shown already.
     #[inline(always)]
-    pub(super) fn step(&mut self, toward: Toward) -> Option<Here> {
+    pub(super) fn step(&mut self) -> Option<Here> {
         let at = self.at + 1;
-        if at >= self.len || self.toward != toward {
+        if at >= self.len {
             return None;
         }
         self.at = at;
-        self.entries.get(at as usize).copied()
+        self.entries.get(at).copied()
     }
 
     /// The entry that the caller sees, where the iterator has gone past it.
     pub(super) fn passed(&self) -> Option<Here> {
         let is_passed = self.at + 1 < self.len;
-        let here = self.entries.get(self.at as usize);
-        here.copied().filter(|_| is_passed)
+        self.entries.get(self.at).copied().filter(|_| is_passed)
     }
 
-    /// Forgets what was shown: the iterator goes elsewhere.
-    #[inline]
+    /// Forgets what was shown.
     pub(super) fn reset(&mut self) {
-        self.at = 0;
-        self.len = 0;
-        self.size = 1;
+        (self.at, self.len, self.taken) = (0, 0, 0);
     }
 
-    /// How many entries the walk is to show now.
-    pub(super) fn begin(&mut self, toward: Toward) -> usize {
-        let size = if self.toward == toward { self.size } else { 1 };
-        self.at = 0;
-        self.len = 0;
-        self.taken = 0;
-        self.toward = toward;
-        self.size = match size {
-            1 => 4,
-            more => (2 * more).min(MOST as u32),
-        };
-        size as usize
-    }
-
-    /// Takes an entry that was shown; those beyond the number asked for are no entries of a walk.
+    /// Takes an entry that was shown; those beyond [`MOST`] are no entries of a walk.
     #[inline(always)]
     pub(super) fn push(&mut self, key: &[u8], value: &[u8]) {
-        if let Some(entry) = self.entries.get_mut(self.taken as usize) {
+        if let Some(entry) = self.entries.get_mut(self.taken) {
             entry.is_at(key, value);
             self.taken += 1;
         }
     }
 
-    /// The walk is over. The first entry that it showed.
+    /// The move is over. The first entry that it showed.
     pub(super) fn end(&mut self) -> Here {
         self.len = self.taken;
         match self.len {
