@@ -8,10 +8,10 @@ use crate::shared::{Alone, dispose, value};
 use crate::{disposals, natives};
 use esker::{FamilyId, KeyOrder, ReadOptions, WriteBatch};
 use esker_format::batch::Record;
-use esker_sync::{Mutex, Rank};
+use esker_sync::MutexGuard;
+use esker_sync::atomic::{AtomicI64, Ordering};
 use esker_txn::IndexedBatch as Index;
 use jni_sys::{jbyte, jint, jlong, jobject, jvalue};
-use std::collections::BTreeMap;
 use std::ptr;
 
 /// A plain batch.
@@ -22,8 +22,44 @@ pub(crate) struct Plain {
 /// A plain batch that one call at a time may use.
 pub(crate) type Batch = Alone<Plain>;
 
-/// A batch that can be read.
-pub(crate) type IndexedBatch = Alone<Index>;
+/// A batch that can be read, by one call at a time.
+pub(crate) struct IndexedBatch {
+    index: Alone<Index>,
+    /// The plain batch that was lent of it, which goes with it; 0 when nobody asked for one.
+    lent: AtomicI64,
+}
+
+impl IndexedBatch {
+    pub(crate) fn new(index: Index) -> Self {
+        IndexedBatch {
+            index: Alone::new(index),
+            lent: AtomicI64::new(0),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Index> {
+        self.index.lock()
+    }
+
+    /// The handle of a plain batch with what is in this one now: the same one for each call.
+    fn lend(&self) -> jlong {
+        let plain = self.lock().to_batch();
+        let known = self.lent.load(Ordering::Relaxed);
+        if let Some(lent) = handles::find::<Batch>(known) {
+            lent.lock().batch = plain;
+            return known;
+        }
+        let made = handles::give(Batch::new(Plain { batch: plain }));
+        handles::take(self.lent.swap(made, Ordering::Relaxed));
+        made
+    }
+}
+
+impl Drop for IndexedBatch {
+    fn drop(&mut self) {
+        handles::take(*self.lent.get_mut());
+    }
+}
 
 /// What a write of one key or range does.
 pub(crate) enum Change<'a> {
@@ -496,39 +532,41 @@ fn tell(
     }
 }
 
-/// Plain batches that were lent of indexed ones, by the handle of those.
-static LENT: Mutex<BTreeMap<jlong, jlong>> = Mutex::new(Rank::LEAF, BTreeMap::new());
-
 natives! {
     /// A copy as of now, which goes with the indexed batch; the next call renews it.
     fn Java_org_rocksdb_WriteBatchWithIndex_getWriteBatch
         | Java_org_rocksdb_WriteBatchWithIndex_getWriteBatchJni(env, batch: jlong) -> jobject {
-        let plain = handles::hold::<IndexedBatch>(batch)?.lock().to_batch();
-        let known = LENT.lock().get(&batch).copied().unwrap_or(0);
-        let lent = match handles::find::<Batch>(known) {
-            Some(lent) => {
-                lent.lock().batch = plain;
-                known
-            }
-            None => {
-                let made = handles::give(Batch::new(Plain { batch: plain }));
-                LENT.lock().insert(batch, made);
-                made
-            }
-        };
+        let lent = handles::hold::<IndexedBatch>(batch)?.lend();
         env.construct("org/rocksdb/WriteBatch", "(J)V", &[jvalue { j: lent }])
     }
 
     fn Java_org_rocksdb_WriteBatchWithIndex_disposeInternal
         | Java_org_rocksdb_WriteBatchWithIndex_disposeInternalJni(env, batch: jlong) {
-        dispose::<IndexedBatch>(batch)?;
-        let lent = LENT.lock().remove(&batch);
-        handles::take(lent.unwrap_or(0));
-        Ok(())
+        dispose::<IndexedBatch>(batch)
     }
 }
 
 disposals! {
     Batch: Java_org_rocksdb_WriteBatch_disposeInternal
         | Java_org_rocksdb_WriteBatch_disposeInternalJni;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_batch_of_a_transaction_takes_what_was_lent_of_it_with_it() {
+        let batch = handles::give(IndexedBatch::new(Index::new(true)));
+        let held = handles::hold::<IndexedBatch>(batch).expect("open");
+        held.lock().put(b"key", b"value").expect("room");
+        let lent = held.lend();
+        assert_eq!(held.lend(), lent);
+        drop(held);
+        let plain = handles::hold::<Batch>(lent).expect("open");
+        assert_eq!(plain.lock().batch.count(), 1);
+        // A transaction that goes closes its batch by handle.
+        assert!(handles::take(batch));
+        assert!(handles::find::<Batch>(lent).is_none());
+    }
 }

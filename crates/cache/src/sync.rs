@@ -19,6 +19,7 @@ pub(crate) use real::{Condvar, Slot, SlotGuard};
 #[cfg(not(loom))]
 mod real {
     use esker_sync::{Arc, ArcSwapGuard, ArcSwapOption, MutexGuard};
+    use std::mem::ManuallyDrop;
 
     /// A condition variable that takes the guard and gives it back, as loom's does.
     pub(crate) struct Condvar(esker_sync::Condvar);
@@ -36,8 +37,10 @@ mod real {
         }
     }
 
-    /// A place for a shared value, read without a lock.
-    pub(crate) struct Slot<T>(ArcSwapOption<T>);
+    /// A place for a shared value, read without a lock. Its owner empties it before it is dropped:
+    /// dropping an arc-swap looks at what every thread reads, even an empty one's, and a cache has
+    /// thousands of empty slots.
+    pub(crate) struct Slot<T>(ManuallyDrop<ArcSwapOption<T>>);
 
     /// A value of a slot that is kept in memory, without a reference of its own where possible.
     pub(crate) struct SlotGuard<T>(ArcSwapGuard<Option<Arc<T>>>);
@@ -52,7 +55,7 @@ mod real {
 
     impl<T> Slot<T> {
         pub(crate) fn new() -> Self {
-            Slot(ArcSwapOption::empty())
+            Slot(ManuallyDrop::new(ArcSwapOption::empty()))
         }
 
         /// The value, if `f` wants it.

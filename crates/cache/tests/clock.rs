@@ -370,3 +370,23 @@ fn threads_that_miss_at_once_read_once() {
     });
     assert_eq!(reads.load(Ordering::Relaxed), 501);
 }
+
+/// A table of thousands of slots, some of which were filled once, some moved when it grew.
+#[test]
+fn a_dropped_cache_frees_its_values_and_no_held_one() {
+    let value = std::sync::Arc::new(());
+    let cache: Cache<std::sync::Arc<()>> = Cache::new(clock(10_000));
+    for n in 0..30_000 {
+        let put = cache.insert(key(n), value.clone(), 1, Priority::Low);
+        drop(put.expect("the limit is not strict"));
+        if n % 3 == 0 {
+            cache.erase(key(n));
+        }
+    }
+    let held = cache.lookup(key(29_999)).expect("the last one is cached");
+    assert!(std::sync::Arc::strong_count(&value) > 1000);
+    drop(cache);
+    assert_eq!(std::sync::Arc::strong_count(&value), 2);
+    drop(held);
+    assert_eq!(std::sync::Arc::strong_count(&value), 1);
+}

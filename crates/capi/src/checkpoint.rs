@@ -33,6 +33,8 @@ pub extern "C" fn rocksdb_checkpoint_create(
     call(errptr, (), || {
         let mut options = CheckpointOptions::default();
         options.log_size_for_flush = log_size_for_flush;
+        // As RocksDB 11, whose interface this is: clients count the log.
+        options.keep_empty_log = true;
         let db = &shared(checkpoint)?.db;
         db.checkpoint_opt(path(checkpoint_dir)?, &options)?;
         Ok(())

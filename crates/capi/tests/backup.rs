@@ -285,6 +285,9 @@ fn checkpoints_and_exports() {
     let checkpoint = fine(|e| rocksdb_checkpoint_object_create(db, e));
     let to = home.path("checkpoint");
     fine(|e| rocksdb_checkpoint_create(checkpoint, to.as_ptr(), 0, e));
+    let files = std::fs::read_dir(home.dir.path().join("checkpoint")).expect("a directory");
+    let mut names = files.map(|entry| entry.expect("an entry").path());
+    assert!(names.any(|name| name.extension().is_some_and(|e| e == "log")));
     refused("Invalid argument: Directory exists", |e| {
         rocksdb_checkpoint_create(checkpoint, to.as_ptr(), 0, e);
     });

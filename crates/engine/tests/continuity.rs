@@ -183,10 +183,15 @@ fn a_checkpoint_has_a_log_only_when_it_needs_one() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");
     let db = Db::open(dir.path().join("db"), options())?;
     db.put("a", "1")?;
-    for (name, log_size_for_flush, has_log) in [("flushed", 0, false), ("logged", u64::MAX, true)] {
+    for (name, log_size_for_flush, keep_empty_log, has_log) in [
+        ("flushed", 0, false, false),
+        ("flushed-kept", 0, true, true),
+        ("logged", u64::MAX, false, true),
+    ] {
         let copy = dir.path().join(name);
         let mut how = CheckpointOptions::default();
         how.log_size_for_flush = log_size_for_flush;
+        how.keep_empty_log = keep_empty_log;
         db.checkpoint_opt(&copy, &how)?;
         let names = fs::read_dir(&copy).expect("a directory");
         let mut names = names.map(|entry| entry.expect("an entry").file_name());

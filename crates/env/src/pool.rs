@@ -6,8 +6,9 @@
 //! nobody wait longer than a plain call would. Requests are large, a megabyte or so, and no kernel
 //! interface that may be forbidden is needed.
 //!
-//! Threads are started when requests find no idle one, up to [`THREADS_MAX`], and end with the
-//! [`IoPool`].
+//! Threads are started when requests find no idle one, up to [`THREADS_MAX`]. They end with the
+//! [`IoPool`], or when no request came for [`LINGER`]: each database has a pool, and an idle one has
+//! no thread.
 //!
 //! Invariant: a thread of the pool never owns the pool, so it never waits for itself. Under the
 //! lock here only leaves are taken.
@@ -21,10 +22,14 @@ use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Most threads of a pool: requests that a device can usefully have at once from jobs that each
 /// wait for few.
 const THREADS_MAX: usize = 8;
+
+/// How long a thread waits for its next request.
+const LINGER: Duration = Duration::from_millis(100);
 
 /// Threads are started under it.
 const RANK: Rank = Rank::new(65534, "background I/O");
@@ -64,7 +69,7 @@ struct Queue {
     idle: usize,
     /// Threads that do a task.
     busy: usize,
-    /// Threads that were started.
+    /// Threads that were started and have not ended.
     threads: usize,
     closed: bool,
 }
@@ -180,8 +185,12 @@ impl IoQueue {
                 return;
             } else {
                 queue.idle += 1;
-                self.offered.wait(&mut queue);
+                let timed_out = self.offered.wait_for(&mut queue, LINGER);
                 queue.idle -= 1;
+                if timed_out && queue.tasks.is_empty() {
+                    queue.threads -= 1;
+                    return;
+                }
             }
         }
     }
@@ -208,6 +217,12 @@ impl IoPool {
     /// What files keep.
     pub(crate) fn queue(&self) -> &Arc<IoQueue> {
         &self.0
+    }
+
+    /// Threads that it has.
+    #[cfg(test)]
+    pub(crate) fn threads(&self) -> usize {
+        self.0.queue.lock().threads
     }
 }
 

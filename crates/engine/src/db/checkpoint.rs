@@ -31,6 +31,10 @@ pub struct CheckpointOptions {
     /// always, `u64::MAX` never. Without a flush, what was written past the log is not part of the
     /// checkpoint.
     pub log_size_for_flush: u64,
+    /// Copies the newest log even if no log has a record, as RocksDB 11 does. Earlier versions and
+    /// the default leave it out: what uploads a checkpoint may take an empty file for a missing
+    /// one, as Flink does.
+    pub keep_empty_log: bool,
 }
 
 /// How a checkpoint was made.
@@ -115,8 +119,7 @@ impl Db {
         let _keep = KeepFiles(self);
         let mut files = self.live_files()?;
         let mut logs = files.iter().filter(|f| f.kind == FileKind::Wal);
-        if logs.all(|log| log.bytes == 0) {
-            // Flink's streams take an empty file for a missing one.
+        if !options.keep_empty_log && logs.all(|log| log.bytes == 0) {
             files = without_logs(&core.services.env, files)?;
         }
         let db = core.services.options.load();

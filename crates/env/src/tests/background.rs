@@ -523,6 +523,24 @@ fn threads_are_few_and_started_by_need() {
 }
 
 #[test]
+fn an_idle_pool_has_no_threads_and_gets_them_again() {
+    let pool = IoPool::new(Arc::new(ThreadExecutor::new()));
+    let fs = MemFs::new();
+    super::write(&fs, Path::new("/x"), &pattern(0, 10_000));
+    let file = fs
+        .open_read(Path::new("/x"), ReadOptions::default())
+        .expect("open");
+    for round in 0..3 {
+        let read = PendingRead::begin(Arc::clone(&file), pool.queue(), round, 10);
+        assert_eq!(pool.threads(), 1, "round {round}");
+        assert_eq!(read.wait().expect("read").as_slice(), pattern(round, 10));
+        while pool.threads() > 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
 fn a_buffer_is_used_again() {
     let pool = IoPool::new(Arc::new(NoThreads));
     let first = pool.queue().buffer(1 << 20);
