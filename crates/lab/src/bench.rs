@@ -210,24 +210,25 @@ pub fn run_engine(
         let open = |_: &crate::store::OpenPlan| Ok(NullStore::new(size));
         return Runner::new(flags, path, open, print, &progress).run_all();
     }
-    #[cfg(feature = "peer-lmdb")]
-    if engine == "lmdb" {
-        let open = crate::peers::LmdbStore::open;
-        return Runner::new(flags, path, open, print, &progress).run_all();
+    if let Some(peer) = crate::peers::peer(engine) {
+        peer.check(own)?;
     }
-    #[cfg(feature = "peer-fjall")]
-    if engine == "fjall" {
-        let open = crate::peers::FjallStore::open;
-        return Runner::new(flags, path, open, print, &progress).run_all();
+    match engine {
+        #[cfg(feature = "peer-lmdb")]
+        "lmdb" => {
+            let open = crate::peers::LmdbStore::open;
+            Runner::new(flags, path, open, print, &progress).run_all()
+        }
+        #[cfg(feature = "peer-fjall")]
+        "fjall" => {
+            let open = crate::peers::FjallStore::open;
+            Runner::new(flags, path, open, print, &progress).run_all()
+        }
+        _ => Err(Failure::new(format!(
+            "unknown engine `{engine}`; engines are esker, lib:/path/to/librocksdb.so, lmdb, \
+             fjall and null"
+        ))),
     }
-    Err(Failure::new(crate::peers::missing(engine).unwrap_or_else(
-        || {
-            format!(
-                "unknown engine `{engine}`; engines are esker, lib:/path/to/librocksdb.so, lmdb, \
-                 fjall and null"
-            )
-        },
-    )))
 }
 
 /// The flags with options that one engine alone gets, behind those that all get.

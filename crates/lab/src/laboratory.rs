@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::experiment::plan::{EngineSpec, Request, Setting};
+use crate::experiment::plan::{Request, Setting};
 use crate::experiment::record::Record;
 use crate::experiment::state::{State, read_record};
 use crate::experiment::{Experiment, driver};
@@ -117,7 +117,7 @@ fn parse(experiment: &dyn Experiment, args: &[String]) -> Result<Arguments> {
         match body.split_once('=') {
             None if body == "quick" => quick = true,
             None if matches!(body, "help" | "h") => wants_help = true,
-            Some(("engine", value)) => engines.push(EngineSpec::parse(value)),
+            Some(("engine", value)) => engines.push(value.to_string()),
             Some(("pairs", value)) => {
                 let number = value.parse().ok().filter(|n| *n > 0);
                 let wrong = || Failure::new(format!("--pairs={value}: a number from 1 on"));
@@ -126,7 +126,6 @@ fn parse(experiment: &dyn Experiment, args: &[String]) -> Result<Arguments> {
             Some(("out", value)) => out = value.into(),
             Some(("scratch", value)) => scratch = value.into(),
             Some((name, value)) if known(experiment, name).is_some() => {
-                given.retain(|(before, _)| before != name);
                 given.push((name.to_string(), value.to_string()));
             }
             _ => return Err(Failure::new(unknown(experiment, arg))),
@@ -134,27 +133,24 @@ fn parse(experiment: &dyn Experiment, args: &[String]) -> Result<Arguments> {
     }
     if engines.is_empty() {
         let defaults = experiment.default_engines().iter();
-        engines = defaults.map(|text| EngineSpec::parse(text)).collect();
+        engines = defaults.map(|text| (*text).to_string()).collect();
     }
-    let value = |setting: &Setting| {
-        let given = given.iter().find(|(name, _)| name == setting.name);
-        let default = if quick { setting.quick } else { setting.full };
-        let value = given.map_or(default, |(_, value)| value);
-        (setting.name.to_string(), value.to_string())
-    };
     let size = if quick { "quick" } else { "full" };
     if out.as_os_str().is_empty() {
         out = format!("lab-{}-{size}", experiment.name()).into();
     }
+    let engines: Vec<&str> = engines.iter().map(String::as_str).collect();
+    let given: Vec<(&str, &str)> = given
+        .iter()
+        .map(|(n, v)| (n.as_str(), v.as_str()))
+        .collect();
+    let settings = experiment.settings();
     Ok(Arguments {
         request: Some(Request {
-            experiment: experiment.name().into(),
-            quick,
-            engines,
             pairs,
-            settings: experiment.settings().iter().map(value).collect(),
             flags,
             scratch,
+            ..Request::of(experiment.name(), settings, quick, &engines, &given)
         }),
         out,
         wants_help,

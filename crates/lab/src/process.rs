@@ -293,6 +293,23 @@ impl Device {
     }
 }
 
+/// Waits until `written`, a count of bytes, has not grown for half a second; a minute at most.
+#[cfg(any(feature = "servers", feature = "peer-fjall"))]
+pub(crate) fn wait_until_quiet(written: impl Fn() -> u64) {
+    let begin = Instant::now();
+    let (mut last, mut since) = (written(), Instant::now());
+    while since.elapsed() < Duration::from_millis(500) {
+        if begin.elapsed() > Duration::from_secs(60) || crate::interrupt::stopped() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        let now = written();
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+    }
+}
+
 /// Bytes of all files below a directory.
 pub fn directory_bytes(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else {

@@ -145,7 +145,7 @@ impl SessionPlan {
 /// Says that an engine is not driven in some way.
 pub(crate) fn not_driven(what: &str) -> Failure {
     Failure::new(format!(
-        "{what}: a loaded library is not driven so far; --engine=esker is"
+        "{what}: this engine is not driven so; --engine=esker is"
     ))
 }
 
@@ -180,7 +180,9 @@ pub trait Store: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// As reported by the engine, or when it offers no such call.
-    fn compact_level(&self, from: u32) -> Result<String>;
+    fn compact_level(&self, _from: u32) -> Result<String> {
+        Err(not_driven("compactions of single levels"))
+    }
 
     /// Waits until no flush and no compaction is running or due.
     ///
@@ -189,23 +191,32 @@ pub trait Store: Send + Sync + Sized + 'static {
     fn wait_for_compaction(&self) -> Result<()>;
 
     /// A property by its RocksDB name.
-    fn property(&self, name: &str) -> Option<String>;
+    fn property(&self, _name: &str) -> Option<String> {
+        None
+    }
+
     /// Where the engine's memory comes from.
     fn allocator(&self) -> EngineAllocator {
         EngineAllocator::Program
     }
 
     /// The text of all statistics, when they are collected.
-    fn statistics(&self) -> Option<String>;
+    fn statistics(&self) -> Option<String> {
+        None
+    }
 
     /// Sets all statistics to zero; `false` when the engine offers no such call.
-    fn reset_statistics(&self) -> bool;
+    fn reset_statistics(&self) -> bool {
+        false
+    }
 
     /// Reads all tables and verifies their checksums.
     ///
     /// # Errors
     /// The first damage, or that the engine offers no such call.
-    fn verify_checksums(&self) -> Result<()>;
+    fn verify_checksums(&self) -> Result<()> {
+        Err(not_driven("verifychecksum"))
+    }
 
     /// Reads all files whose checksum is in the MANIFEST and compares it.
     ///
@@ -282,7 +293,9 @@ pub trait Session {
     ///
     /// # Errors
     /// When the engine offers no such call.
-    fn account(&self) -> Result<Box<dyn Account>>;
+    fn account(&self) -> Result<Box<dyn Account>> {
+        Err(not_driven("--slowest"))
+    }
 
     /// The iterator.
     type Iter<'a>: Iter
@@ -353,8 +366,10 @@ pub trait Session {
     /// Adds a merge operand.
     ///
     /// # Errors
-    /// As reported by the engine.
-    fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()>;
+    /// As reported by the engine, or that it offers no such call.
+    fn merge(&mut self, _key: &[u8], _operand: &[u8]) -> Result<()> {
+        Err(not_driven("merges"))
+    }
 
     /// Deletes a key.
     ///

@@ -27,7 +27,7 @@ use esker_txn::{
 
 use crate::slowest::Account;
 use crate::store::{
-    CachePolicy, Iter, OpenPlan, PairSource, Session, SessionPlan, Store, Transactions,
+    CachePlan, CachePolicy, Iter, OpenPlan, PairSource, Session, SessionPlan, Store, Transactions,
     add_in_batch, number,
 };
 use crate::{Failure, Result};
@@ -80,10 +80,7 @@ fn options_of(plan: &OpenPlan) -> Result<Options> {
         0 => options.family.table.no_block_cache = true,
         n => {
             if let Ok(capacity) = usize::try_from(n) {
-                let limits = match plan.cache.policy {
-                    CachePolicy::Lru => CacheOptions::lru(capacity),
-                    CachePolicy::HyperClock => CacheOptions::hyper_clock(capacity, 0),
-                };
+                let limits = cache_of(&plan.cache, capacity);
                 options.family.table.block_cache = BlockCacheSource::Own(limits);
             }
         }
@@ -91,6 +88,20 @@ fn options_of(plan: &OpenPlan) -> Result<Options> {
     options.db.create_if_missing = !plan.must_exist;
     options.db.create_missing_column_families = true;
     Ok(options)
+}
+
+/// The block cache of a plan. Pools by priority are an LRU cache's.
+fn cache_of(plan: &CachePlan, capacity: usize) -> CacheOptions {
+    let mut limits = match plan.policy {
+        CachePolicy::Lru => CacheOptions {
+            high_pri_pool_ratio: plan.high_priority_ratio,
+            low_pri_pool_ratio: plan.low_priority_ratio,
+            ..CacheOptions::lru(capacity)
+        },
+        CachePolicy::HyperClock => CacheOptions::hyper_clock(capacity, 0),
+    };
+    limits.num_shard_bits = i32::try_from(plan.shard_bits).unwrap_or(-1);
+    limits
 }
 
 /// The options of the default family and of the database in an OPTIONS file.

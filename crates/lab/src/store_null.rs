@@ -6,8 +6,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use crate::slowest::Account;
-use crate::store::{Iter, Session, SessionPlan, Store, not_driven};
+use crate::store::{Iter, Session, SessionPlan, Store};
 use crate::{Failure, Result};
 
 /// A key of an iterator.
@@ -57,18 +56,6 @@ impl Store for NullStore {
         Ok(())
     }
 
-    fn property(&self, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn statistics(&self) -> Option<String> {
-        None
-    }
-
-    fn reset_statistics(&self) -> bool {
-        false
-    }
-
     fn verify_checksums(&self) -> Result<()> {
         Ok(())
     }
@@ -82,10 +69,6 @@ pub struct NullSession {
 
 impl Session for NullSession {
     type Iter<'a> = NullIter;
-
-    fn account(&self) -> Result<Box<dyn Account>> {
-        Err(not_driven("--slowest"))
-    }
 
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use esker_lab::experiment::plan::{EngineSpec, Request};
+use esker_lab::experiment::plan::Request;
 use esker_lab::experiment::state::State;
 use esker_lab::experiment::{driver, ratio, record::Record};
 use esker_lab::experiments;
@@ -23,19 +23,11 @@ fn counted(out: &std::path::Path, engines: &[String], pairs: usize, name: &str) 
         ("only", "instructions of readrandom"),
         ("instructions", "200"),
     ];
-    let settings = experiment.settings().iter().map(|setting| {
-        let given = own.iter().find(|(name, _)| *name == setting.name);
-        let value = given.map_or(setting.quick, |(_, value)| value);
-        (setting.name.to_string(), value.to_string())
-    });
+    let engines: Vec<&str> = engines.iter().map(String::as_str).collect();
     let request = Request {
-        experiment: "regress".into(),
-        quick: true,
-        engines: engines.iter().map(|text| EngineSpec::parse(text)).collect(),
         pairs,
-        settings: settings.collect(),
-        flags: Vec::new(),
         scratch: out.join("scratch"),
+        ..Request::of("regress", experiment.settings(), true, &engines, &own)
     };
     let state = State::open(&out.join(name), &request).expect("a state");
     driver::run(experiment, &request, &state, "").expect("a run")

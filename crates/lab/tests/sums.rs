@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use esker_lab::experiment::plan::{EngineSpec, Request};
+use esker_lab::experiment::plan::Request;
 use esker_lab::experiment::record::Record;
 use esker_lab::experiment::state::State;
 use esker_lab::experiment::validity::{DEVICE_OFF, PARTS_OFF};
@@ -14,20 +14,12 @@ use esker_lab::{experiment::driver, experiments, page};
 fn run(out: &Path) -> Record {
     let experiment = experiments::named("byrx").expect("an experiment");
     let own = [("num", "200000"), ("duration", "1"), ("age", "1")];
-    let settings = experiment.settings().iter().map(|setting| {
-        let given = own.iter().find(|(name, _)| *name == setting.name);
-        let value = given.map_or(setting.quick, |(_, value)| value);
-        (setting.name.to_string(), value.to_string())
-    });
     let program = PathBuf::from(env!("CARGO_BIN_EXE_esker-bench"));
+    let engine = format!("bin:{}", program.display());
     let request = Request {
-        experiment: "byrx".into(),
-        quick: true,
-        engines: vec![EngineSpec::parse(&format!("bin:{}", program.display()))],
-        pairs: 1,
-        settings: settings.collect(),
         flags: vec!["--write_buffer_size=4194304".into()],
         scratch: out.join("scratch"),
+        ..Request::of("byrx", experiment.settings(), true, &[&engine], &own)
     };
     let state = State::open(&out.join("out"), &request).expect("a state");
     driver::run(experiment, &request, &state, "").expect("a run")

@@ -131,6 +131,9 @@ pub(super) fn options_of(api: &Api, plan: &OpenPlan) -> Result<Handle> {
 fn set_clock_cache(api: &Api, options: Handle, plan: &OpenPlan) -> Result<()> {
     let create = api.hyper_clock_create;
     let create = create.ok_or_else(|| Failure::new("this library has no hyper_clock_cache"))?;
+    if plan.cache.shard_bits >= 0 {
+        return Err(not_driven("--cache_numshardbits of a hyper_clock_cache"));
+    }
     // SAFETY: plain constructor.
     let table = unsafe { (api.table_create)() };
     for (name, value) in &plan.table {

@@ -187,7 +187,21 @@ impl Driver<'_> {
         self.keys().iter().all(|key| self.state.is_done(*key))
     }
 
+    /// How many runs there still are, and about how long they take.
+    fn ahead(&self) -> String {
+        let left = self.keys();
+        let left = left.iter().filter(|key| !self.state.is_done(**key)).count();
+        let seconds = left as u64 * self.plan.seconds / self.plan.chains.len().max(1) as u64;
+        let about = match seconds {
+            0..120 => format!("{seconds} seconds"),
+            120..7200 => format!("{} minutes", seconds / 60),
+            _ => format!("{} hours", seconds / 3600),
+        };
+        format!("{left} runs, about {about}")
+    }
+
     fn all(&mut self) -> Result<()> {
+        eprintln!("{}", self.ahead());
         for key in self.keys() {
             if interrupt::stopped() {
                 break;

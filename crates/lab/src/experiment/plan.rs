@@ -20,6 +20,21 @@ pub struct Setting {
     pub doc: &'static str,
 }
 
+/// A setting of an experiment.
+pub(crate) const fn setting(
+    name: &'static str,
+    quick: &'static str,
+    full: &'static str,
+    doc: &'static str,
+) -> Setting {
+    Setting {
+        name,
+        quick,
+        full,
+        doc,
+    }
+}
+
 /// An engine as the command line names it.
 ///
 /// `esker`; `lib:PATH` for any `librocksdb.so`; other engines by their word. Behind a question mark
@@ -73,7 +88,7 @@ impl EngineSpec {
 }
 
 /// What was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// The experiment.
     pub experiment: String,
@@ -92,6 +107,31 @@ pub struct Request {
 }
 
 impl Request {
+    /// One pair of an experiment on some engines, with the settings of a size but for those that
+    /// are given.
+    pub fn of(
+        experiment: &str,
+        settings: &[Setting],
+        quick: bool,
+        engines: &[&str],
+        given: &[(&str, &str)],
+    ) -> Request {
+        let value = |setting: &Setting| {
+            let given = given.iter().rev().find(|(name, _)| *name == setting.name);
+            let default = if quick { setting.quick } else { setting.full };
+            let value = given.map_or(default, |(_, value)| value);
+            (setting.name.to_string(), value.to_string())
+        };
+        Request {
+            experiment: experiment.into(),
+            quick,
+            engines: engines.iter().map(|text| EngineSpec::parse(text)).collect(),
+            pairs: 1,
+            settings: settings.iter().map(value).collect(),
+            ..Request::default()
+        }
+    }
+
     /// A setting as text; empty for one that the experiment does not have.
     pub fn text(&self, name: &str) -> &str {
         let found = self.settings.iter().find(|(known, _)| known == name);
@@ -139,8 +179,6 @@ pub struct Chain {
     pub name: String,
     /// Its steps.
     pub steps: Vec<Step>,
-    /// What is different in this chain: flags of `esker bench`, or whatever the experiment reads.
-    pub flags: Vec<String>,
 }
 
 /// All chains of an experiment.
@@ -148,7 +186,7 @@ pub struct Chain {
 pub struct Plan {
     /// The chains.
     pub chains: Vec<Chain>,
-    /// About how many seconds one run of all chains on one engine takes, for the preflight.
+    /// About how many seconds one run of all chains on one engine takes.
     pub seconds: u64,
     /// About how many bytes a database takes at most.
     pub bytes: u64,
@@ -193,19 +231,13 @@ mod tests {
 
     #[test]
     fn settings_are_read_as_what_they_should_be() {
-        let request = Request {
-            experiment: "x".into(),
-            quick: true,
-            engines: Vec::new(),
-            pairs: 1,
-            settings: vec![
-                ("num".into(), "10".into()),
-                ("threads".into(), "1,2, 4".into()),
-                ("none".into(), String::new()),
-            ],
-            flags: Vec::new(),
-            scratch: PathBuf::new(),
-        };
+        let settings = [
+            setting("num", "7", "9", ""),
+            setting("threads", "1,2, 4", "8", ""),
+            setting("none", "", "1", ""),
+        ];
+        let given = [("num", "8"), ("num", "10")];
+        let request = Request::of("x", &settings, true, &[], &given);
         assert_eq!(request.count("num"), Ok(10));
         assert!(request.count("threads").is_err());
         assert_eq!(request.counts("threads"), Ok(vec![1, 2, 4]));
@@ -217,7 +249,6 @@ mod tests {
         let chain = |name: &str, steps: usize| Chain {
             name: name.into(),
             steps: vec![Step::default(); steps],
-            flags: Vec::new(),
         };
         let plan = Plan {
             chains: vec![chain("a", 2), chain("b", 3)],

@@ -397,6 +397,35 @@ impl Record {
     }
 }
 
+#[cfg(test)]
+impl Record {
+    /// One run of Esker alone, in which each step has the rate that is given, and 100 MB.
+    pub(crate) fn of_rates(rates: &[(String, f64)]) -> Record {
+        let step = |(name, _): &(String, f64)| Step {
+            name: name.clone(),
+            ..Step::default()
+        };
+        let run = |(step, (_, rate)): (usize, &(String, f64))| {
+            let mut run = Outcome {
+                step,
+                ..Outcome::default()
+            };
+            run.put("ops_sec", *rate, "ops/s");
+            run.put("rss", 100.0 * 1_048_576.0, "B");
+            run
+        };
+        Record {
+            engines: vec![Engine {
+                name: "Esker".into(),
+                ..Engine::default()
+            }],
+            steps: rates.iter().map(step).collect(),
+            results: rates.iter().enumerate().map(run).collect(),
+            ..Record::default()
+        }
+    }
+}
+
 /// The median of some numbers; `None` for none.
 pub fn median(values: &mut [f64]) -> Option<f64> {
     if values.is_empty() {

@@ -217,13 +217,8 @@ mod tests {
 
     fn request(quick: bool) -> Request {
         Request {
-            experiment: "byrx".into(),
-            quick,
-            engines: Vec::new(),
-            pairs: 1,
-            settings: Vec::new(),
-            flags: Vec::new(),
             scratch: PathBuf::from("somewhere"),
+            ..Request::of("byrx", &[], quick, &[], &[])
         }
     }
 

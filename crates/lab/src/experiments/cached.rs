@@ -1,218 +1,320 @@
-//! `byrx`, `iobuf`, `iodir`: one list of steps, with data in the block cache, through the page
-//! cache and past it.
+//! `cached`: reads of a database that is in the block cache as a whole, by number of threads and
+//! size of values.
 //!
-//! The order is that of the scripts with which RocksDB's releases are compared on the blog Small
-//! Datum: load in key order without a log, let the debt drain, read, overwrite a tenth, flush and
-//! compact level 0, read beside a paced writer, overwrite and wait.
+//! Every stage first reads all entries once, so that no timed step fills the cache. Engines of
+//! other kinds (`lmdb`, `fjall`) run the same benchmarks where they are built in. Instructions and
+//! misses of an operation are counted on one thread, where valgrind is installed.
 
-use crate::Result;
-use crate::experiment::plan::{Request, Setting};
+use crate::experiment::plan::{Chain, EngineSpec, Plan, Request, Setting};
+use crate::experiment::record::{Engine, Record};
+use crate::experiment::{Experiment, Run};
+use crate::{Failure, Result};
 
-use super::recipe::{Stage, prepare, rate, seconds, stage};
-use super::recipes::{Chains, Recipe, nothing};
-use super::settings::{AGE, ENTRY, TREE, setting};
+use super::engine;
+use super::instructions::{self, Counted, How, count_all, not_counted};
+use super::recipe::{self, Part, Stage, on_tree, prepare, rate};
+use super::settings::setting;
 
-const NUM: &str = "keys";
-const DURATION: &str = "seconds of each timed step";
-const THREADS: &str = "threads of readers and of the last overwrite";
-const RATE: &str = "megabytes a second of the writer beside readers";
-const COMPRESSION: &str = "none, lz4 or zstd";
+/// The experiment.
+pub(super) static CACHED: Cached = Cached;
 
-const CACHED: [Setting; 6] = [
-    setting("num", "1000000", "40000000", NUM),
-    setting("duration", "4", "600", DURATION),
-    setting("threads", "1", "1", THREADS),
-    setting("rate", "2", "2", RATE),
-    setting("compression", "none", "none", COMPRESSION),
-    AGE,
+/// See the module.
+pub(super) struct Cached;
+
+/// Bytes of a key.
+const KEY: u64 = 20;
+
+const SETTINGS: [Setting; 7] = [
+    setting("num", "100000", "3000000", "keys"),
+    setting("duration", "1", "30", "seconds of each timed step"),
+    setting(
+        "threads",
+        "1,2",
+        "1,2,8,40",
+        "numbers of threads, with commas between",
+    ),
+    setting(
+        "values",
+        "100,400",
+        "100,400",
+        "bytes of values, with commas between",
+    ),
+    setting(
+        "shape",
+        "levels",
+        "levels",
+        "levels: level 0 and levels, as compactions leave them; one: one sorted run",
+    ),
+    setting(
+        "rate",
+        "2",
+        "2",
+        "megabytes a second of the writer beside readers",
+    ),
+    setting(
+        "instructions",
+        "2000",
+        "10000",
+        "operations to count instructions and misses of; 0 for none",
+    ),
 ];
 
-const LARGE: [Setting; 7] = [
-    setting("num", "1500000", "800000000", NUM),
-    setting("duration", "4", "600", DURATION),
-    setting("threads", "1", "1", THREADS),
-    setting("rate", "2", "2", RATE),
-    setting("compression", "none", "lz4", COMPRESSION),
-    setting("cache_mb", "64", "2048", "megabytes of the block cache"),
-    AGE,
+const COUNTED: [Counted; 5] = [
+    Counted {
+        name: "readrandom",
+        benchmark: "readrandom",
+        before: &["fillseq", "compactall"],
+        limit: "reads",
+        flags: &[],
+    },
+    Counted {
+        name: "readseq",
+        benchmark: "readseq",
+        before: &["fillseq", "compactall", "readtocache"],
+        limit: "reads",
+        flags: &[],
+    },
+    Counted {
+        name: "readreverse",
+        benchmark: "readreverse",
+        before: &["fillseq", "compactall", "readtocache"],
+        limit: "reads",
+        flags: &[],
+    },
+    Counted {
+        name: "fwdrange",
+        benchmark: "seekrandom",
+        before: &["fillseq", "compactall"],
+        limit: "reads",
+        flags: &[],
+    },
+    Counted {
+        name: "revrange",
+        benchmark: "seekrandom",
+        before: &["fillseq", "compactall"],
+        limit: "reads",
+        flags: &["--reverse_iterator=true"],
+    },
 ];
 
-/// The block cache holds everything.
-pub(super) static BYRX: Recipe = Recipe {
-    name: "byrx",
-    title: "Data in the block cache",
-    help: "load, read, overwrite and read beside a writer; the block cache holds all data",
-    about: "Keys of 20 bytes with values of 400 are loaded in key order without a log. When \
-            compactions have ended, the database is read by key, by range and in batches; then a \
-            tenth of it is overwritten, memtables are flushed and level 0 is compacted; then it is \
-            read beside a writer of a fixed rate; then one writer overwrites at full speed, and \
-            the debt that it leaves is waited for. The block cache is larger than the database.",
-    settings: &CACHED,
-    chains: byrx,
-    size: |request| size(request, 1.6),
-    sum: None,
-    finish: nothing,
-};
+impl Experiment for Cached {
+    fn name(&self) -> &'static str {
+        "cached"
+    }
 
-/// Larger than the block cache, through the page cache.
-pub(super) static IOBUF: Recipe = Recipe {
-    name: "iobuf",
-    title: "Data larger than the cache, buffered I/O",
-    help: "the steps of byrx with a small block cache, through the page cache",
-    about: "The steps of byrx with a block cache much smaller than the database; reads that miss \
-            it go to the page cache of the system. Unless the machine has less memory than the \
-            database, or the run is confined to less, the device sees few reads.",
-    settings: &LARGE,
-    chains: iobuf,
-    size: |request| size(request, 1.6),
-    sum: None,
-    finish: nothing,
-};
+    fn title(&self) -> &'static str {
+        "Cached reads"
+    }
 
-/// Larger than the block cache, past the page cache.
-pub(super) static IODIR: Recipe = Recipe {
-    name: "iodir",
-    title: "Data larger than the cache, direct I/O",
-    help: "the steps of byrx with a small block cache, past the page cache",
-    about: "The steps of byrx with a block cache much smaller than the database and direct I/O \
-            for reads, flushes and compactions: every miss is a request to the device.",
-    settings: &LARGE,
-    chains: iodir,
-    size: |request| size(request, 2.5),
-    sum: None,
-    finish: nothing,
-};
+    fn help(&self) -> &'static str {
+        "reads from a warm cache at 1, 2, 8 and 40 threads; also on lmdb and fjall"
+    }
 
-/// Seconds and bytes of a run: eight timed steps, and as much as `factor` of that for the rest.
-fn size(request: &Request, factor: f64) -> Result<(u64, u64)> {
-    let (num, duration) = (request.count("num")?, request.count("duration")?);
-    let load = num * ENTRY / 100_000_000;
-    let seconds = ((8 * duration + load) as f64 * factor) as u64;
-    Ok((seconds, num * ENTRY * 2))
+    fn about(&self) -> &'static str {
+        "Keys of 20 bytes are loaded in key order, each is overwritten once on average at random, \
+         and compactions are waited for (or all is compacted into one run). The block cache is \
+         larger than the database and is filled before each group of steps. Then keys are read at \
+         random, entries forward and backward, and ranges of ten both ways, by each number of \
+         threads; then the same at random beside a paced writer. Each thread of readseq and \
+         readreverse walks its part of the number of keys. LMDB runs with MDB_WRITEMAP and \
+         MDB_NOSYNC."
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+
+    fn supports(&self, engine: &EngineSpec) -> Result<()> {
+        engine::supports_peer(engine)
+    }
+
+    fn plan(&self, request: &Request) -> Result<Plan> {
+        let (num, duration) = (request.count("num")?, request.count("duration")?);
+        let (threads, values) = (request.counts("threads")?, request.counts("values")?);
+        let mut chains = Vec::new();
+        for value in &values {
+            let stages = stages(request, *value)?;
+            recipe::check(request, &stages)?;
+            let name = format!("{value} B");
+            let mut chain: Chain = recipe::chain(&name, &stages);
+            for counted in counted(request)? {
+                let mut step = counted.step();
+                step.name = format!("{name} {}", step.name);
+                chain.steps.push(step);
+            }
+            chains.push(chain);
+        }
+        let steps = (values.len() * threads.len() * 8) as u64;
+        let largest = values.iter().max().copied().unwrap_or(0) + KEY;
+        Ok(Plan {
+            chains,
+            seconds: steps * (duration + num / 400_000) + values.len() as u64 * num / 50_000,
+            bytes: num * largest * 3,
+        })
+    }
+
+    fn describe(&self, _request: &Request, engine: &EngineSpec) -> Result<Engine> {
+        engine::describe(engine)
+    }
+
+    fn run(&self, request: &Request, run: &mut Run<'_>) -> Result<()> {
+        let values = request.counts("values")?;
+        let mut named = values.into_iter();
+        let value = named.find(|value| format!("{value} B") == run.chain.name);
+        let value = value.ok_or_else(|| Failure::new("no such chain"))?;
+        let stages = stages(request, value)?;
+        let timed = recipe::chain("", &stages).steps.len();
+        recipe::run(request, run, &stages)?;
+        let how = How {
+            flags: vec![
+                format!("--value_size={value}"),
+                "--disable_wal=true".into(),
+                cache(request, value)?,
+            ],
+            misses: true,
+        };
+        count_all(request, run, timed, counted(request)?, &how)
+    }
+
+    fn finish(&self, request: &Request, record: &mut Record) {
+        record.sentences.push(match request.text("shape") {
+            "one" => "The tree is one sorted run.".into(),
+            _ => "The tree is as compactions leave it after the overwrites.".to_string(),
+        });
+        record.flags.extend(not_counted(request));
+    }
 }
 
-fn byrx(request: &Request) -> Result<Chains> {
-    let bytes = request.count("num")? * ENTRY * 2;
-    let cache = format!("--cache_size={}", bytes.max(64 << 20));
-    Ok(vec![(String::new(), stages(request, &[&cache])?)])
+/// The benchmarks whose instructions are counted; none without valgrind.
+fn counted(request: &Request) -> Result<impl Iterator<Item = &'static Counted>> {
+    let is_on = instructions::are_counted(request)?;
+    Ok(COUNTED.iter().filter(move |_| is_on))
 }
 
-fn small_cache(request: &Request) -> Result<String> {
-    Ok(format!("--cache_size={}", request.count("cache_mb")? << 20))
+/// A cache that holds everything twice.
+fn cache(request: &Request, value: u64) -> Result<String> {
+    let bytes = request.count("num")? * (KEY + value) * 4;
+    Ok(format!("--cache_size={}", bytes.max(64 << 20)))
 }
 
-fn iobuf(request: &Request) -> Result<Chains> {
-    let cache = small_cache(request)?;
-    Ok(vec![(String::new(), stages(request, &[&cache])?)])
-}
-
-fn iodir(request: &Request) -> Result<Chains> {
-    let cache = small_cache(request)?;
-    let own = [
-        cache.as_str(),
-        "--use_direct_reads=true",
-        "--use_direct_io_for_flush_and_compaction=true",
-    ];
-    Ok(vec![(String::new(), stages(request, &own)?)])
-}
-
-fn stages(request: &Request, own: &[&str]) -> Result<Vec<Stage>> {
+fn stages(request: &Request, value: u64) -> Result<Vec<Stage>> {
     let num = request.count("num")?;
+    let settled = match request.text("shape") {
+        "levels" => "waitforcompaction",
+        "one" => "compactall",
+        other => return Err(Failure::new(format!("--shape={other}: levels or one"))),
+    };
+    let common = [
+        format!("--num={num}"),
+        format!("--value_size={value}"),
+        cache(request, value)?,
+        "--compression_type=none".to_string(),
+    ];
+    let make = |parts: Vec<Part>, more: &[String]| on_tree(parts, &[&common[..], more].concat());
     let duration = format!("--duration={}", request.count("duration")?);
-    let write_rate = format!(
+    let rate_limit = format!(
         "--background_write_rate_limit={}",
         request.count("rate")? << 20
     );
-    let common = [
-        format!("--num={num}"),
-        format!("--compression_type={}", request.text("compression")),
-    ];
-    let threads = format!("--threads={}", request.count("threads")?);
-    let some = format!("--writes={}", (num / 10).max(1));
-    let with = |more: &[&str]| {
-        let mut flags: Vec<&str> = TREE.to_vec();
-        flags.extend(common.iter().map(String::as_str));
-        flags.extend_from_slice(own);
-        flags.extend_from_slice(more);
-        flags
-            .iter()
-            .map(|flag| (*flag).to_string())
-            .collect::<Vec<_>>()
-    };
-    let make = |parts, more: &[&str]| Stage {
-        flags: with(more),
-        ..stage(parts, &[])
-    };
-    let reads = [duration.as_str(), &threads, "--seek_nexts=10"];
-    let beside = [duration.as_str(), &threads, "--seek_nexts=10", &write_rate];
-    let batches = [
-        duration.as_str(),
-        &threads,
-        "--batch_size=10",
-        "--multiread_batched=true",
-    ];
-    Ok(vec![
-        make(
+    let nexts = "--seek_nexts=10".to_string();
+    let mut stages = vec![make(
+        vec![
+            prepare("fillseq"),
+            prepare("overwrite"),
+            prepare("waitforcompaction"),
+            prepare(settled),
+        ],
+        &["--disable_wal=true".to_string()],
+    )];
+    let threads = request.counts("threads")?;
+    for t in &threads {
+        let own = format!("--threads={t}");
+        let timed = [own.clone(), duration.clone(), nexts.clone()];
+        let step =
+            |benchmark, what: &str, help: &str| rate(benchmark, &format!("{t}t {what}"), help);
+        stages.push(make(
             vec![
-                rate("fillseq", "fillseq", "load in key order, no log"),
-                seconds("waitforcompaction", "load debt", "wait for compactions"),
+                prepare("readtocache"),
+                step("readrandom", "readrandom", "read a key"),
+                step("seekrandom", "fwdrange", "seek, then read ten entries"),
             ],
-            &["--disable_wal=true", "--statistics"],
-        ),
-        make(
+            &timed,
+        ));
+        let back = "--reverse_iterator=true".to_string();
+        stages.push(make(
             vec![
-                rate("readrandom", "readrandom", "read one random key"),
-                rate("seekrandom", "fwdrange", "seek, then read ten entries"),
+                prepare("readtocache"),
+                step("seekrandom", "revrange", "the same backward"),
             ],
-            &reads,
-        ),
-        make(
-            vec![rate(
-                "multireadrandom",
-                "multireadrandom",
-                "read ten keys at once",
-            )],
-            &batches,
-        ),
-        make(
+            &[&timed[..], &[back]].concat(),
+        ));
+        stages.push(make(
             vec![
-                rate("overwrite", "overwritesome", "overwrite a tenth at random"),
-                seconds("flush", "flush", "write memtables out"),
-                seconds("compact0", "compact level 0", "merge level 0 down"),
-                prepare("waitforcompaction"),
+                prepare("readtocache"),
+                step("readseq", "readseq", "iterate forward"),
+                step("readreverse", "readreverse", "iterate backward"),
             ],
-            &[&some, "--statistics"],
-        ),
-        make(
+            &[own, format!("--reads={}", (num / t.max(&1)).max(1))],
+        ));
+    }
+    for t in &threads {
+        let beside = |benchmark: &'static str| {
+            rate(
+                benchmark,
+                &format!("{t}t {benchmark}"),
+                "beside a paced writer",
+            )
+        };
+        stages.push(make(
             vec![
-                rate(
-                    "revrangewhilewriting",
-                    "revrangewhilewriting",
-                    "ranges backward beside a paced writer",
-                ),
-                rate(
-                    "fwdrangewhilewriting",
-                    "fwdrangewhilewriting",
-                    "ranges forward beside a paced writer",
-                ),
-                rate(
-                    "readwhilewriting",
-                    "readwhilewriting",
-                    "random keys beside a paced writer",
-                ),
+                prepare("readtocache"),
+                beside("readwhilewriting"),
+                beside("fwdrangewhilewriting"),
+                beside("revrangewhilewriting"),
             ],
-            &beside,
-        ),
-        make(
-            vec![
-                rate("overwrite", "overwrite", "overwrite at full speed"),
-                seconds(
-                    "waitforcompaction",
-                    "overwrite debt",
-                    "wait for compactions",
-                ),
+            &[
+                format!("--threads={t}"),
+                duration.clone(),
+                nexts.clone(),
+                rate_limit.clone(),
             ],
-            &[&duration, &threads, "--statistics"],
-        ),
-    ])
+        ));
+    }
+    Ok(stages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(settings: &[(&str, &str)]) -> Request {
+        Request::of("cached", &SETTINGS, false, &["esker"], settings)
+    }
+
+    #[test]
+    fn each_number_of_threads_has_eight_steps_and_each_size_of_values_a_chain() {
+        let plan = CACHED
+            .plan(&request(&[("instructions", "0")]))
+            .expect("a plan");
+        assert_eq!(plan.chains.len(), 2);
+        assert_eq!(plan.steps().len(), 2 * 4 * 8);
+        let names: Vec<String> = plan.steps().into_iter().map(|step| step.name).collect();
+        for wanted in ["100 B 1t readrandom", "400 B 40t revrangewhilewriting"] {
+            assert!(names.iter().any(|name| name == wanted), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn every_timed_stage_fills_the_cache_first_and_the_shape_is_as_asked() {
+        let all = stages(&request(&[("shape", "one")]), 100).expect("stages");
+        assert_eq!(all[0].parts[3].benchmark, "compactall");
+        for stage in &all[1..] {
+            assert_eq!(stage.parts[0], prepare("readtocache"));
+            assert!(stage.parts[1..].iter().all(|part| part.step.is_some()));
+        }
+        let walks = all.iter().filter(|s| s.parts[1].benchmark == "readseq");
+        let reads = |s: &Stage| s.flags.iter().any(|f| f == "--reads=75000");
+        assert_eq!(walks.filter(|s| reads(s)).count(), 1, "40 threads");
+        assert!(stages(&request(&[("shape", "flat")]), 100).is_err());
+    }
 }

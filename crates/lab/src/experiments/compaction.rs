@@ -473,15 +473,7 @@ mod tests {
             results: vec![run(0, 100.0), run(1, 300.0)],
             ..Record::default()
         };
-        let request = Request {
-            experiment: "shape".into(),
-            quick: true,
-            engines: Vec::new(),
-            pairs: 1,
-            settings: Vec::new(),
-            flags: Vec::new(),
-            scratch: std::path::PathBuf::new(),
-        };
+        let request = Request::of("shape", &SHAPE_SETTINGS, true, &[], &[]);
         shape_table(&request, &mut record);
         let said = record.sentences[0].clone();
         assert!(

@@ -10,7 +10,7 @@ use esker::options::{LoadRules, lint, load_options_text};
 use crate::experiment::host::hash_of;
 use crate::experiment::plan::EngineSpec;
 use crate::experiment::record::Engine;
-use crate::peers::{PEERS, missing};
+use crate::peers::peer;
 use crate::{Failure, Result};
 
 /// Whether `esker bench` can drive it.
@@ -36,9 +36,8 @@ pub(super) fn supports(engine: &EngineSpec) -> Result<()> {
 /// # Errors
 /// Why not: it is no peer, or not built in.
 pub(super) fn supports_peer(engine: &EngineSpec) -> Result<()> {
-    match PEERS.iter().find(|(name, _)| *name == engine.kind()) {
-        Some((_, true)) => Ok(()),
-        Some((name, false)) => Err(Failure::new(missing(name).unwrap_or_default())),
+    match peer(engine.kind()) {
+        Some(peer) => peer.check(&parts(engine).1),
         None => supports(engine),
     }
 }
@@ -90,10 +89,10 @@ pub(super) fn describe(engine: &EngineSpec) -> Result<Engine> {
     let file = path
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    let (name, version) = match engine.kind() {
-        "esker" => ("Esker".to_string(), env!("CARGO_PKG_VERSION").to_string()),
-        "lmdb" => ("LMDB".to_string(), "0.9".to_string()),
-        "fjall" => ("fjall".to_string(), "3".to_string()),
+    let peer = peer(engine.kind());
+    let (name, version) = match (engine.kind(), peer) {
+        ("esker", _) => ("Esker".to_string(), env!("CARGO_PKG_VERSION").to_string()),
+        (_, Some(peer)) => (peer.title.to_string(), peer.version()),
         // The library's own version follows when it has written its LOG.
         _ => (file.unwrap_or_default(), String::new()),
     };
@@ -101,6 +100,7 @@ pub(super) fn describe(engine: &EngineSpec) -> Result<Engine> {
         spec: engine.text.clone(),
         name,
         version,
+        notes: peer.map(|peer| peer.note.to_string()).into_iter().collect(),
         hash: hash_of(&path).unwrap_or_default(),
         ..Engine::default()
     })
@@ -234,6 +234,8 @@ mod tests {
         assert_eq!(program(&slow), (Some("/old/esker".into()), "esker".into()));
         let strange = supports(&EngineSpec::parse("lmdb")).expect_err("is not driven");
         assert!(strange.to_string().contains("not lmdb"));
+        let own = supports_peer(&EngineSpec::parse("fjall?a=b")).expect_err("has no options");
+        assert!(own.to_string().contains("fjall"), "{own}");
         let missing = supports(&EngineSpec::parse("lib:/no/such.so")).expect_err("is not there");
         assert!(missing.to_string().contains("no file /no/such.so"));
     }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use crate::experiment::Run;
 use crate::experiment::plan::Request;
-use crate::experiment::record::{Aim, Outcome, Step};
-use crate::{Failure, Result};
+use crate::experiment::record::{Aim, Flag, Outcome, Step};
+use crate::{Failure, Result, interrupt};
 
 use super::recipe;
 use super::settings::tree_and;
@@ -42,10 +42,29 @@ impl Counted {
 }
 
 /// Where valgrind is.
-pub(super) fn valgrind() -> Option<PathBuf> {
+fn valgrind() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let mut all = std::env::split_paths(&path).map(|directory| directory.join("valgrind"));
     all.find(|path| path.is_file())
+}
+
+/// Whether instructions are counted: they are wanted, and valgrind is there.
+///
+/// # Errors
+/// The setting is no number.
+pub(super) fn are_counted(request: &Request) -> Result<bool> {
+    Ok(request.count("instructions")? > 0 && valgrind().is_some())
+}
+
+/// A flag where instructions are wanted and valgrind is not installed.
+pub(super) fn not_counted(request: &Request) -> Option<Flag> {
+    let are_wanted = request.count("instructions").is_ok_and(|count| count > 0);
+    let text = "valgrind is not installed: instructions of an operation were not counted";
+    (are_wanted && valgrind().is_none()).then(|| Flag {
+        kind: "no-instructions".into(),
+        text: text.into(),
+        ..Flag::default()
+    })
 }
 
 /// What is measured beside instructions, and how.
@@ -57,20 +76,38 @@ pub(super) struct How {
     pub(super) misses: bool,
 }
 
-/// The events that are shown, callgrind's names and ours.
-const EVENTS: [(&[&str], &str); 3] = [
-    (&["Ir"], "instructions_op"),
-    (&["D1mr", "D1mw"], "d1_misses_op"),
-    (&["DLmr", "DLmw"], "ll_misses_op"),
+/// The events that are shown: callgrind's names, the figure and its unit.
+const EVENTS: [(&[&str], &str, &str); 3] = [
+    (&["Ir"], "instructions_op", "instructions"),
+    (&["D1mr", "D1mw"], "d1_misses_op", "misses"),
+    (&["DLmr", "DLmw"], "ll_misses_op", "misses"),
 ];
 
-/// Instructions of an operation: what a run with more operations has more, over those.
-pub(super) fn count(
+/// Counts benchmarks one after the other, and keeps each as a step of the chain behind those that
+/// are timed.
+///
+/// # Errors
+/// A step that cannot be kept.
+pub(super) fn count_all(
     request: &Request,
-    run: &Run<'_>,
-    counted: &Counted,
+    run: &mut Run<'_>,
+    timed: usize,
+    all: impl Iterator<Item = &'static Counted>,
     how: &How,
-) -> Result<Outcome> {
+) -> Result<()> {
+    for (at, counted) in all.enumerate() {
+        if interrupt::stopped() {
+            break;
+        }
+        run.show(&run.chain.steps[timed + at].name, 0.0);
+        let outcome = count(request, run, counted, how)?;
+        run.keep(timed + at, outcome)?;
+    }
+    Ok(())
+}
+
+/// Instructions of an operation: what a run with more operations has more, over those.
+fn count(request: &Request, run: &Run<'_>, counted: &Counted, how: &How) -> Result<Outcome> {
     let few = request.count("instructions")?;
     let many = 2 * few;
     let mut texts = Vec::new();
@@ -87,15 +124,10 @@ pub(super) fn count(
         }
     }
     let mut out = Outcome::default();
-    for (events, figure) in EVENTS {
+    for (events, figure, unit) in EVENTS {
         let sum = |text: &String| total(text, events);
         if let (Some(less), Some(more)) = (sum(&texts[0]), sum(&texts[1])) {
             let each = more.saturating_sub(less) as f64 / few.max(1) as f64;
-            let unit = if figure == "instructions_op" {
-                "instructions"
-            } else {
-                ""
-            };
             out.put(figure, each, unit);
         }
     }

@@ -1,4 +1,4 @@
-//! `cache`, `ycsb`, `mixgraph`, `blob`, `memory`: one question each about a mixed workload.
+//! `cache`, `ycsb`, `mixgraph`, `blob`: one question each about a mixed workload.
 
 use crate::experiment::plan::{Request, Setting};
 use crate::experiment::ratio::geometric_mean;
@@ -7,20 +7,9 @@ use crate::page::number;
 use crate::{Failure, Result};
 
 use super::directions::{Direction, tell};
-use super::recipe::{Stage, prepare, rate, stage};
+use super::recipe::{on_tree, prepare, rate};
 use super::recipes::{Chains, Recipe, nothing};
-use super::settings::{ENTRY, setting, tree_and};
-
-fn make(parts: Vec<super::recipe::Part>, flags: &[String]) -> Stage {
-    Stage {
-        flags: tree_and(flags),
-        ..stage(parts, &[])
-    }
-}
-
-fn flag(name: &str, value: impl std::fmt::Display) -> String {
-    format!("--{name}={value}")
-}
+use super::settings::{ENTRY, flag, setting};
 
 /// The least-recently-used cache against the clock.
 pub(super) static CACHE: Recipe = Recipe {
@@ -101,7 +90,7 @@ fn cache(request: &Request) -> Result<Chains> {
             flag("cache_size", (num * ENTRY * 2).max(64 << 20)),
         ];
         let load = vec![prepare("fillseq"), prepare("waitforcompaction")];
-        let mut stages = vec![make(load, &common)];
+        let mut stages = vec![on_tree(load, &common)];
         for rate_mb in request.counts("rates")? {
             for threads in request.counts("threads")? {
                 for (short, policy) in CACHES {
@@ -114,7 +103,10 @@ fn cache(request: &Request) -> Result<Chains> {
                     ]);
                     let name = format!("{short} t{threads} w{rate_mb}");
                     let help = format!("{threads} readers beside {rate_mb} MB/s, {policy}");
-                    stages.push(make(vec![rate("readwhilewriting", &name, &help)], &flags));
+                    stages.push(on_tree(
+                        vec![rate("readwhilewriting", &name, &help)],
+                        &flags,
+                    ));
                 }
             }
         }
@@ -212,7 +204,7 @@ fn cache_directions(
 }
 
 /// A table with its chart: a row for each x, a column for each line.
-pub(super) fn by_x(title: &str, x: &str, lines: Vec<(String, Vec<(f64, f64)>)>) -> Table {
+fn by_x(title: &str, x: &str, lines: Vec<(String, Vec<(f64, f64)>)>) -> Table {
     let mut xs: Vec<f64> = lines
         .iter()
         .flat_map(|(_, points)| points)
@@ -322,9 +314,9 @@ fn ycsb(request: &Request) -> Result<Chains> {
     Ok(vec![(
         String::new(),
         vec![
-            make(load, &common),
-            make(full, &with(&timed)),
-            make(paced, &with(&fixed.concat())),
+            on_tree(load, &common),
+            on_tree(full, &with(&timed)),
+            on_tree(paced, &with(&fixed.concat())),
         ],
     )])
 }
@@ -394,13 +386,13 @@ fn mixgraph(request: &Request) -> Result<Chains> {
     Ok(vec![(
         String::new(),
         vec![
-            make(load, &common),
-            make(step("reads", "reads alone"), &ratios(1.0, 0.0, 0.0)),
-            make(
+            on_tree(load, &common),
+            on_tree(step("reads", "reads alone"), &ratios(1.0, 0.0, 0.0)),
+            on_tree(
                 step("published mix", "83 % reads, 14 % writes, 3 % scans"),
                 &ratios(0.83, 0.14, 0.03),
             ),
-            make(
+            on_tree(
                 step("writes", "half reads, half writes"),
                 &ratios(0.5, 0.5, 0.0),
             ),
@@ -487,9 +479,9 @@ fn blob(request: &Request) -> Result<Chains> {
                     rate("seekrandom", "fwdrange", "a range of ten"),
                 ];
                 let stages = vec![
-                    make(load, &statistics),
-                    make(write, &timed(&statistics)),
-                    make(read, &timed(&common)),
+                    on_tree(load, &statistics),
+                    on_tree(write, &timed(&statistics)),
+                    on_tree(read, &timed(&common)),
                 ];
                 out.push((name, stages));
             }
@@ -498,228 +490,12 @@ fn blob(request: &Request) -> Result<Chains> {
     Ok(out)
 }
 
-/// One budget of memory, split differently.
-pub(super) static MEMORY: Recipe = Recipe {
-    name: "memory",
-    title: "One budget of memory, split between cache and memtables",
-    help: "a workload that shifts between writes, reads and ranges, under several splits",
-    about: "The same budget goes to the block cache and to memtables in several parts, named by \
-            the percentage of the cache. The workload shifts within one process: overwrite, read \
-            at random, a mix of both, ranges, overwrite again. A fixed split is good in one phase; \
-            what a tuner could gain is the best split of each phase beside the best one for all. \
-            Where Esker is alone, its memory_budget, which begins in the middle, is another split.",
-    settings: &MEMORY_SETTINGS,
-    chains: memory,
-    size: |request| {
-        let splits = memory_splits(request)?.len() as u64;
-        let (num, duration) = (request.count("num")?, request.count("duration")?);
-        Ok((
-            splits * (PHASES.len() as u64 * duration + num / 100_000),
-            num * ENTRY * 3,
-        ))
-    },
-    sum: None,
-    finish: memory_table,
-};
-
-const MEMORY_SETTINGS: [Setting; 4] = [
-    setting("num", "400000", "20000000", "keys"),
-    setting("duration", "3", "120", "seconds of each phase"),
-    setting(
-        "budget_mb",
-        "128",
-        "4096",
-        "megabytes for the cache and the memtables together",
-    ),
-    setting(
-        "splits",
-        "10,50,90",
-        "10,30,50,70,90",
-        "parts of the cache, in percent",
-    ),
-];
-
-const PHASES: [(&str, &str, &str); 5] = [
-    ("overwrite", "writes", "overwrite at random"),
-    ("readrandom", "reads", "read a key"),
-    ("readrandomwriterandom", "mix", "half reads, half writes"),
-    ("seekrandom", "ranges", "ranges of ten entries"),
-    ("overwrite", "writes again", "overwrite at random once more"),
-];
-
-/// The split that changes.
-const ONE_BUDGET: &str = "one budget";
-
-/// How the memory is split, by name, with the percentage of the cache where it is fixed.
-fn memory_splits(request: &Request) -> Result<Vec<(String, Option<u64>)>> {
-    let mut out = Vec::new();
-    for percent in request.counts("splits")? {
-        if percent == 0 || percent >= 100 {
-            return Err(Failure::new(
-                "--splits: percentages between 1 and 99 are wanted",
-            ));
-        }
-        out.push((format!("cache {percent} %"), Some(percent)));
-    }
-    // Other engines have no such option.
-    if request
-        .engines
-        .iter()
-        .all(|engine| engine.kind() == "esker")
-    {
-        out.push((ONE_BUDGET.into(), None));
-    }
-    Ok(out)
-}
-
-fn memory(request: &Request) -> Result<Chains> {
-    let (num, budget) = (request.count("num")?, request.count("budget_mb")? << 20);
-    let mut out = Vec::new();
-    for (name, percent) in memory_splits(request)? {
-        let mut common = vec![
-            flag("num", num),
-            flag("compression_type", "none"),
-            flag("readwritepercent", 50),
-            flag("seek_nexts", 10),
-        ];
-        if let Some(percent) = percent {
-            let cache = budget / 100 * percent;
-            let memtables = budget - cache;
-            common.extend([
-                flag("cache_size", cache),
-                flag("db_write_buffer_size", memtables),
-                flag("write_buffer_size", (memtables / 4).max(1 << 20)),
-            ]);
-        } else {
-            common.push(flag("options", format!("memory_budget={budget}")));
-        }
-        let load = vec![prepare("filluniquerandom"), prepare("waitforcompaction")];
-        let parts = PHASES.map(|(benchmark, name, help)| rate(benchmark, name, help));
-        let timed = [
-            common.clone(),
-            vec![flag("duration", request.count("duration")?)],
-        ]
-        .concat();
-        let stages = vec![make(load, &common), make(parts.into(), &timed)];
-        out.push((name, stages));
-    }
-    Ok(out)
-}
-
-/// The best split of each phase beside the best one for all phases, and what the budget makes of
-/// each phase.
-fn memory_table(request: &Request, record: &mut Record) {
-    let Ok(splits) = memory_splits(request) else {
-        return;
-    };
-    let (mut rows, mut sentences) = (Vec::new(), Vec::new());
-    for (engine, info) in record.present() {
-        let value = |split: &str, phase: &str| {
-            let name = format!("{split} {phase}");
-            let step = record.steps.iter().position(|step| step.name == name)?;
-            record.median(step, engine, "ops_sec")
-        };
-        for (split, percent) in &splits {
-            let name = percent.map_or_else(|| split.clone(), |percent| format!("{percent} %"));
-            let mut row = vec![name, info.name.clone()];
-            row.extend(PHASES.map(|(_, phase, _)| value(split, phase).map_or("-".into(), number)));
-            rows.push(row);
-        }
-        let fixed = || splits.iter().filter_map(|(name, p)| Some((name, (*p)?)));
-        let mean = |of: &dyn Fn(&str) -> Option<f64>| {
-            let all: Option<Vec<f64>> = PHASES.iter().map(|(_, phase, _)| of(phase)).collect();
-            geometric_mean(all?.into_iter().filter(|rate| *rate > 0.0))
-        };
-        let of = |phase: &str| {
-            let all = fixed().filter_map(|(name, _)| value(name, phase));
-            all.collect::<Vec<_>>()
-        };
-        let best = mean(&|phase| of(phase).into_iter().reduce(f64::max));
-        let means = fixed().filter_map(|(name, p)| Some((p, mean(&|phase| value(name, phase))?)));
-        let one = means.max_by(|a, b| a.1.total_cmp(&b.1));
-        if let Some(((percent, one), best)) = one.zip(best) {
-            sentences.push(format!(
-                "{}: the best fixed split is {percent} % for the cache; a split that changes with \
-                 the phase could gain {:.0} % at most.",
-                info.name,
-                100.0 * (best / one - 1.0)
-            ));
-        }
-        let beside = PHASES.iter().filter_map(|(_, phase, _)| {
-            let rate = value(ONE_BUDGET, phase)?;
-            let best = of(phase).into_iter().reduce(f64::max)?;
-            let worst = of(phase).into_iter().reduce(f64::min)?;
-            let (best, worst) = (rate / best, rate / worst);
-            Some(format!("{phase} {best:.2} and {worst:.2}"))
-        });
-        let beside: Vec<_> = beside.collect();
-        if !beside.is_empty() {
-            sentences.push(format!(
-                "{}: with memory_budget the rates are, times those of the best and of the worst \
-                 fixed split: {}.",
-                info.name,
-                beside.join(", ")
-            ));
-        }
-    }
-    record.sentences.extend(sentences);
-    record.tables.push(Table {
-        title: "Splits and phases".into(),
-        about: "Operations a second, medians of the runs.".into(),
-        columns: ["part of the cache", "engine"]
-            .into_iter()
-            .chain(PHASES.map(|(_, phase, _)| phase))
-            .map(String::from)
-            .collect(),
-        rows,
-        chart: None,
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::plan::EngineSpec;
-    use crate::experiment::record::{Engine, Outcome, Step};
 
     fn request(settings: &[Setting]) -> Request {
-        Request {
-            experiment: "x".into(),
-            quick: true,
-            engines: Vec::new(),
-            pairs: 1,
-            settings: settings
-                .iter()
-                .map(|s| (s.name.into(), s.quick.into()))
-                .collect(),
-            flags: Vec::new(),
-            scratch: std::path::PathBuf::new(),
-        }
-    }
-
-    /// A record in which a step has the rate that is given.
-    fn record(rates: &[(String, f64)]) -> Record {
-        let step = |(name, _): &(String, f64)| Step {
-            name: name.clone(),
-            ..Step::default()
-        };
-        let run = |(step, (_, rate)): (usize, &(String, f64))| {
-            let mut run = Outcome {
-                step,
-                ..Outcome::default()
-            };
-            run.put("ops_sec", *rate, "ops/s");
-            run
-        };
-        Record {
-            engines: vec![Engine {
-                name: "Esker".into(),
-                ..Engine::default()
-            }],
-            steps: rates.iter().map(step).collect(),
-            results: rates.iter().enumerate().map(run).collect(),
-            ..Record::default()
-        }
+        Request::of("x", settings, true, &[], &[])
     }
 
     #[test]
@@ -744,7 +520,7 @@ mod tests {
             rate("lru t2 w2", 100.0),
             rate("clock t2 w2", 150.0),
         ];
-        let mut record = record(&all);
+        let mut record = Record::of_rates(&all);
         cache_tables(&request(&CACHE_SETTINGS), &mut record);
         let said = &record.sentences[0];
         assert!(
@@ -757,43 +533,5 @@ mod tests {
         let table = &record.tables[0];
         assert_eq!(table.rows[1], ["2", "100", "150"]);
         assert_eq!(table.chart.as_ref().map(|chart| chart.lines.len()), Some(2));
-    }
-
-    #[test]
-    fn the_gain_of_a_changing_split_is_told() {
-        let rates = |split: &'static str, all: [f64; 5]| {
-            PHASES
-                .iter()
-                .zip(all)
-                .map(move |((_, phase, _), rate)| (format!("{split} {phase}"), rate))
-        };
-        let mut all: Vec<(String, f64)> = Vec::new();
-        all.extend(rates("cache 10 %", [32.0, 1.0, 1.0, 1.0, 1.0]));
-        all.extend(rates("cache 50 %", [1.0, 1.0, 1.0, 1.0, 1.0]));
-        all.extend(rates("cache 90 %", [1.0, 2.0, 1.0, 1.0, 1.0]));
-        all.extend(rates(ONE_BUDGET, [24.0, 2.0, 1.0, 1.0, 1.0]));
-        let mut record = record(&all);
-        memory_table(&request(&MEMORY_SETTINGS), &mut record);
-        // Fixed: the fifth root of 32; changing: of 64.
-        let [one, beside] = &record.sentences[..] else {
-            panic!("{:?}", record.sentences);
-        };
-        assert!(
-            one.contains("10 % for the cache") && one.contains("gain 15 %"),
-            "{one}"
-        );
-        assert!(
-            beside.contains("writes 0.75 and 24.00, reads 1.00 and 2.00,"),
-            "{beside}"
-        );
-        assert_eq!(record.tables[0].rows.len(), 4);
-    }
-
-    #[test]
-    fn other_engines_have_no_budget() {
-        let mut both = request(&MEMORY_SETTINGS);
-        assert_eq!(memory(&both).expect("chains").len(), 4);
-        both.engines = vec![EngineSpec::parse("esker"), EngineSpec::parse("lib:/x.so")];
-        assert_eq!(memory(&both).expect("chains").len(), 3);
     }
 }

@@ -3,18 +3,19 @@
 //! Most are recipes: lists of benchmarks of `esker bench` in the order in which RocksDB's users run
 //! them, on Esker and on any `librocksdb.so`. `all` lists every experiment.
 
+mod byrx;
 mod cached;
 mod compaction;
 mod directions;
 mod engine;
 mod instructions;
+mod memory;
 mod mixed;
 mod outcome;
 mod recipe;
 mod recipes;
 mod regress;
 mod settings;
-mod warm;
 
 use std::path::Path;
 
@@ -26,10 +27,10 @@ use crate::experiment::record::Record;
 /// Every experiment, in the order of the help.
 pub fn all() -> Vec<&'static dyn Experiment> {
     let mut all: Vec<&'static dyn Experiment> = vec![
-        &cached::BYRX,
-        &cached::IOBUF,
-        &cached::IODIR,
-        &warm::CACHED,
+        &byrx::BYRX,
+        &byrx::IOBUF,
+        &byrx::IODIR,
+        &cached::CACHED,
         &compaction::UNIVERSAL,
         &compaction::SHAPE,
         &regress::REGRESS,
@@ -37,7 +38,7 @@ pub fn all() -> Vec<&'static dyn Experiment> {
         &mixed::YCSB,
         &mixed::MIXGRAPH,
         &mixed::BLOB,
-        &mixed::MEMORY,
+        &memory::MEMORY,
     ];
     all.extend(crate::relational::experiments::all());
     all
@@ -71,30 +72,14 @@ pub fn plant(request: &mut Request, out: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::plan::{EngineSpec, Request, Setting};
-
-    /// The request of a command line without settings.
-    fn request(experiment: &dyn Experiment, quick: bool) -> Request {
-        let value = |s: &Setting| if quick { s.quick } else { s.full }.to_string();
-        let settings = experiment.settings().iter();
-        Request {
-            experiment: experiment.name().into(),
-            quick,
-            engines: vec![EngineSpec::parse("esker")],
-            pairs: 1,
-            settings: settings.map(|s| (s.name.to_string(), value(s))).collect(),
-            flags: Vec::new(),
-            scratch: std::path::PathBuf::new(),
-        }
-    }
 
     #[test]
     fn every_experiment_has_a_plan_at_both_sizes_and_names_that_differ() {
         for experiment in all() {
             for quick in [true, false] {
-                let plan = experiment
-                    .plan(&request(experiment, quick))
-                    .expect("a plan");
+                let (name, settings) = (experiment.name(), experiment.settings());
+                let request = Request::of(name, settings, quick, &["esker"], &[]);
+                let plan = experiment.plan(&request).expect("a plan");
                 let steps = plan.steps();
                 assert!(!steps.is_empty(), "{}", experiment.name());
                 let mut names: Vec<&str> = steps.iter().map(|s| s.name.as_str()).collect();

@@ -19,6 +19,7 @@ use crate::{Failure, Result, interrupt};
 
 use super::engine;
 use super::outcome::{is_cut_short, outcome};
+use super::settings::tree_and;
 
 /// One benchmark of a stage.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +42,14 @@ pub(super) fn stage(parts: Vec<Part>, flags: &[&str]) -> Stage {
     Stage {
         parts,
         flags: flags.iter().map(|flag| (*flag).to_string()).collect(),
+    }
+}
+
+/// A stage of these benchmarks on the tree of the scripts.
+pub(super) fn on_tree(parts: Vec<Part>, flags: &[String]) -> Stage {
+    Stage {
+        parts,
+        flags: tree_and(flags),
     }
 }
 
@@ -99,7 +108,6 @@ pub(super) fn chain(name: &str, stages: &[Stage]) -> Chain {
     Chain {
         name: name.to_string(),
         steps,
-        flags: Vec::new(),
     }
 }
 
@@ -380,13 +388,8 @@ mod tests {
     #[test]
     fn an_aged_database_was_overwritten_with_the_tree_of_its_load() {
         let request = |age: &str| Request {
-            experiment: "byrx".into(),
-            quick: true,
-            engines: Vec::new(),
-            pairs: 1,
             settings: vec![("num".into(), "1000".into()), ("age".into(), age.into())],
-            flags: Vec::new(),
-            scratch: std::path::PathBuf::new(),
+            ..Request::default()
         };
         let load = [
             "--num=1000",

@@ -14,15 +14,15 @@ use std::path::Path;
 
 use crate::experiment::plan::{EngineSpec, Plan, Request, Setting};
 use crate::experiment::ratio::{self, Verdict};
-use crate::experiment::record::{Engine, Flag, Record};
+use crate::experiment::record::{Engine, Record};
 use crate::experiment::state::State;
 use crate::experiment::{Experiment, Run, driver};
 use crate::{Failure, Result, interrupt};
 
 use super::engine;
-use super::instructions::{Counted, How, count, valgrind};
-use super::recipe::{self, Part, Stage, prepare, rate, stage};
-use super::settings::{AGE, ENTRY, setting, tree_and};
+use super::instructions::{self, Counted, How, count_all, not_counted};
+use super::recipe::{self, Part, Stage, on_tree, prepare, rate};
+use super::settings::{AGE, ENTRY, setting};
 pub(super) use planted::plant;
 
 /// The experiment.
@@ -107,9 +107,7 @@ impl Experiment for Regress {
         let stages = chosen(request)?;
         recipe::check(request, &stages)?;
         let mut chain = recipe::chain("", &stages);
-        if valgrind().is_some() {
-            chain.steps.extend(counted(request)?.map(Counted::step));
-        }
+        chain.steps.extend(counted(request)?.map(Counted::step));
         if chain.steps.is_empty() {
             let text = "--only names counts of instructions alone, which need valgrind";
             return Err(Failure::new(text));
@@ -132,15 +130,7 @@ impl Experiment for Regress {
         if timed > 0 {
             recipe::run(request, run, &stages)?;
         }
-        for (at, counted) in counted(request)?.enumerate() {
-            if timed + at >= run.chain.steps.len() || interrupt::stopped() {
-                break;
-            }
-            run.show(&counted.step().name, 0.0);
-            let outcome = count(request, run, counted, &How::default())?;
-            run.keep(timed + at, outcome)?;
-        }
-        Ok(())
+        count_all(request, run, timed, counted(request)?, &How::default())
     }
 
     fn finish(&self, request: &Request, record: &mut Record) {
@@ -148,15 +138,7 @@ impl Experiment for Regress {
         let said = told_apart(record);
         record.sentences.extend(said);
         record.sentences.extend(planted::sentence(request, record));
-        let wants_counts = request.count("instructions").is_ok_and(|count| count > 0);
-        if wants_counts && valgrind().is_none() {
-            record.flags.push(Flag {
-                kind: "no-instructions".into(),
-                text: "valgrind is not installed: instructions of an operation were not counted"
-                    .into(),
-                ..Flag::default()
-            });
-        }
+        record.flags.extend(not_counted(request));
     }
 }
 
@@ -234,9 +216,9 @@ fn is_load(stage: &Stage) -> bool {
         .is_some_and(|part| part.benchmark == "fillseq")
 }
 
-/// The benchmarks whose instructions are counted.
+/// The benchmarks whose instructions are counted; none without valgrind.
 fn counted(request: &Request) -> Result<impl Iterator<Item = &'static Counted>> {
-    let is_on = request.count("instructions")? > 0;
+    let is_on = instructions::are_counted(request)?;
     let only: Vec<String> = request
         .words("only")
         .into_iter()
@@ -262,10 +244,7 @@ fn stages(request: &Request) -> Result<Vec<Stage>> {
     let make = |parts: Vec<Part>, more: &[&str]| {
         let more = more.iter().map(|flag| (*flag).to_string());
         let all: Vec<String> = common.iter().cloned().chain(more).collect();
-        Stage {
-            flags: tree_and(&all),
-            ..stage(parts, &[])
-        }
+        on_tree(parts, &all)
     };
     let timed = |benchmark, name: &str, help: &str| rate(benchmark, name, help);
     Ok(vec![

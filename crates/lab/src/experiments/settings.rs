@@ -1,6 +1,7 @@
 //! What recipes have in common: settings, and the tree of RocksDB's comparison scripts.
 
 use crate::experiment::plan::Setting;
+pub(super) use crate::experiment::plan::setting;
 
 /// Bytes of a key and its value.
 pub(super) const ENTRY: u64 = 420;
@@ -33,19 +34,9 @@ pub(super) const AGE: Setting = setting(
     "times that the database is overwritten at random behind the load, before the other steps",
 );
 
-/// A setting.
-pub(super) const fn setting(
-    name: &'static str,
-    quick: &'static str,
-    full: &'static str,
-    doc: &'static str,
-) -> Setting {
-    Setting {
-        name,
-        quick,
-        full,
-        doc,
-    }
+/// `--name=value`.
+pub(super) fn flag(name: &str, value: impl std::fmt::Display) -> String {
+    format!("--{name}={value}")
 }
 
 /// [`TREE`] and more flags.

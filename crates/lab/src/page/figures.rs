@@ -57,33 +57,29 @@ fn medians<const N: usize>(
     (!table.is_empty()).then(|| table.html())
 }
 
+/// The part of write amplification that is no part of the engine's own sum.
+const DEVICE: &str = "device";
+
+/// The parts of write amplification that some engine has, in the order in which they are met:
+/// B-trees have others than log-structured trees.
+fn written_parts(record: &Record) -> Vec<&str> {
+    let mut out = vec!["log", "flush", "compaction"];
+    for (name, _) in record.results.iter().flat_map(|run| &run.write_amp) {
+        if name != DEVICE && !out.contains(&name.as_str()) {
+            out.push(name);
+        }
+    }
+    out
+}
+
 /// Write and space amplification.
 pub(super) fn amplification(record: &Record) -> String {
-    let known = ["log", "flush", "compaction", "pages", "doublewrite"];
-    let has = |part: &str| {
-        let mut all = record.results.iter().flat_map(|run| &run.write_amp);
-        all.any(|(name, _)| name == part)
-    };
-    // B-trees have other parts than log-structured trees.
-    let shown: Vec<&str> = (known.into_iter().enumerate())
-        .filter(|(at, part)| *at < 3 || has(part))
-        .map(|(_, part)| part)
-        .collect();
-    let mut table = Table::new(
-        "Read amplification of one read",
-        &[
-            "step",
-            "engine",
-            "I/O: blocks",
-            "bytes",
-            "CPU: cached blocks",
-            "filters",
-            "useful",
-            "keys compared",
-            "runs",
-            "skipped",
-        ],
-    );
+    let shown = written_parts(record);
+    let mut head = vec!["step", "engine"];
+    head.extend(&shown);
+    head.extend(["sum", DEVICE, "space-amp", "size, MB", "most, MB"]);
+    let title = "Bytes written for each byte of the user, by part, and space";
+    let mut table = Table::new(title, &head);
     for (step, engine) in lines(record) {
         let part = |name: &str| {
             over(record, step, engine, |run| {
@@ -94,13 +90,13 @@ pub(super) fn amplification(record: &Record) -> String {
         let figure = |name: &str| record.median(step, engine, name);
         let mb = |name: &str| figure(name).map(|bytes| bytes / 1_048_576.0);
         let parts: Vec<Option<f64>> = shown.iter().map(|name| part(name)).collect();
-        if part("device").is_none() && parts.iter().all(Option::is_none) {
+        if part(DEVICE).is_none() && parts.iter().all(Option::is_none) {
             continue;
         }
         let mut row = heads(record, step, engine);
         let sum = figure("w_amp").or_else(|| parts.iter().flatten().copied().reduce(|a, b| a + b));
         row.extend(parts.into_iter().map(maybe));
-        row.extend([sum, part("device"), figure("space_amp")].map(maybe));
+        row.extend([sum, part(DEVICE), figure("space_amp")].map(maybe));
         row.extend([mb("lsm_sz"), mb("peak_sz")].map(maybe));
         table.row(row);
     }
@@ -110,7 +106,8 @@ pub(super) fn amplification(record: &Record) -> String {
     table.html()
         + "<p class=\"note\">Log, flush and compaction are what the engine counts; device is what \
            reached the block device in the step, with the delay of the page cache. Engines without \
-           statistics have the device's figure alone.</p>\n"
+           statistics have the device's figure alone; servers and B-trees have parts of their \
+           own.</p>\n"
 }
 
 /// What an operation costs.
@@ -156,8 +153,7 @@ pub(super) fn efficiency(record: &Record) -> String {
 
 /// What a read took, for I/O and for the processor; nothing where no engine tells.
 fn read_amplification(record: &Record) -> String {
-    let mut head = vec!["step", "engine"];
-    head.extend([
+    let columns = [
         "I/O: blocks",
         "bytes",
         "CPU: cached blocks",
@@ -166,24 +162,20 @@ fn read_amplification(record: &Record) -> String {
         "keys compared",
         "runs",
         "skipped",
-    ]);
-    let mut table = Table::new("Read amplification of one read", &head);
-    for (step, engine) in lines(record) {
-        let figure = read_work::COLUMNS.map(|(name, _)| record.median(step, engine, name));
-        if figure.iter().all(Option::is_none) {
-            continue;
-        }
-        let mut row = heads(record, step, engine);
-        row.extend(figure.map(maybe));
-        table.row(row);
-    }
-    if table.is_empty() {
+    ];
+    let title = "Read amplification of one read";
+    let table = medians(record, title, columns, |step, engine| {
+        let found = read_work::COLUMNS.map(|(name, _)| record.median(step, engine, name));
+        found.iter().any(Option::is_some).then_some(found)
+    });
+    let Some(table) = table else {
         return String::new();
-    }
-    table.html()
-        + "<p class=\"note\">Of gets, or of seeks in steps of ranges: blocks and bytes read from files, then blocks found in the \
-           cache, filters asked and those that excluded the key, comparisons of keys, and sorted \
-           runs searched. Averages of samples that Esker takes; other engines do not tell.</p>\n"
+    };
+    table
+        + "<p class=\"note\">Of gets, or of seeks in steps of ranges: blocks and bytes read from \
+           files, then blocks found in the cache, filters asked and those that excluded the key, \
+           comparisons of keys, sorted runs searched, and entries skipped. Averages of samples \
+           that Esker takes; other engines do not tell.</p>\n"
 }
 
 /// Trees before and after each step.

@@ -136,6 +136,7 @@ impl Table {
     }
 
     pub(super) fn row(&mut self, cells: Vec<Cell>) {
+        debug_assert_eq!(cells.len(), self.head.len(), "{}", self.caption);
         self.rows.push(cells);
     }
 

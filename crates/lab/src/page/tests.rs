@@ -189,3 +189,46 @@ fn a_history_has_a_point_for_each_run_and_is_of_one_experiment() {
     };
     assert!(history::page(&[&old, &other]).is_err());
 }
+
+/// The text of the heads of a table, and the number of cells of its first row.
+fn heads_and_cells<'a>(html: &'a str, caption: &str) -> (Vec<&'a str>, usize) {
+    let (_, table) = html.split_once(caption).expect("the table");
+    let (head, body) = table.split_once("<tbody>").expect("a body");
+    let heads = head.split("<th ").skip(1);
+    let heads = heads.map(|cell| {
+        let (_, text) = cell.split_once('>').expect("a tag");
+        text.split("</th>").next().unwrap_or_default()
+    });
+    let row = body.split("</tr>").next().unwrap_or_default();
+    (
+        heads.collect(),
+        row.matches("<td").count() + row.matches("<th").count(),
+    )
+}
+
+#[test]
+fn the_parts_of_writes_have_their_own_heads_and_each_engine_all_of_its_parts() {
+    let mut record = sample::record();
+    record.results[0].write_amp = vec![
+        ("log".into(), 1.0),
+        ("transaction states".into(), 0.25),
+        ("device".into(), 1.25),
+    ];
+    let html = figures::amplification(&record);
+    let (heads, cells) = heads_and_cells(&html, "Bytes written for each byte of the user");
+    let expected = [
+        "step",
+        "engine",
+        "log",
+        "flush",
+        "compaction",
+        "transaction states",
+        "sum",
+        "device",
+        "space-amp",
+        "size, MB",
+        "most, MB",
+    ];
+    assert_eq!(heads, expected);
+    assert_eq!(cells, heads.len());
+}

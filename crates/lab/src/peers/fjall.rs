@@ -1,23 +1,21 @@
 //! fjall for `esker bench`: a log-structured tree in Rust.
 //!
 //! Writes reach the operating system's buffers and are not synced. Block size, memtable and cache
-//! are those of the plan, without compression. Iterators walk ranges, a new one for each seek and
-//! each turn.
+//! are those of the plan, without compression.
 
 use std::ops::Bound;
-use std::time::{Duration, Instant};
 
 use fjall::config::{BlockSizePolicy, CompressionPolicy};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Slice};
 
-use super::{Bounds, not_of};
-use crate::process::Usage;
-use crate::slowest::Account;
-use crate::store::{Iter, OpenPlan, Session, SessionPlan, Store};
+use super::common::{Batch, check, directory, not_of, option};
+use super::cursor::{Cursor, Ranges};
+use crate::process::{Usage, wait_until_quiet};
+use crate::store::{OpenPlan, Session, SessionPlan, Store};
 use crate::{Failure, Result};
 
-/// Where the plan has no block cache of its own: RocksDB's default.
-const CACHE: u64 = 32 << 20;
+/// The name of its directory, and of it in messages.
+const NAME: &str = "fjall";
 
 /// An open database.
 pub(crate) struct FjallStore {
@@ -30,29 +28,31 @@ fn sad(error: fjall::Error) -> Failure {
 }
 
 /// An option of the plan as a number.
-fn number(options: &[(String, String)], name: &str) -> Option<u64> {
-    let found = options.iter().rev().find(|(known, _)| known == name);
-    found.and_then(|(_, value)| value.parse().ok())
+///
+/// # Errors
+/// It is not one.
+fn number<T: std::str::FromStr>(options: &[(String, String)], name: &str, default: T) -> Result<T> {
+    let Some(value) = option(options, name) else {
+        return Ok(default);
+    };
+    let wrong = |_| Failure::new(format!("{name}={value}: fjall cannot have that size"));
+    value.parse().map_err(wrong)
 }
 
 impl FjallStore {
     /// Opens or creates the one below the plan's directory.
     ///
     /// # Errors
-    /// As reported by fjall.
+    /// As reported by fjall, or a plan that it cannot follow.
     pub(crate) fn open(plan: &OpenPlan) -> Result<FjallStore> {
-        if let Some(flag) = plan.beyond_one_family() {
-            return Err(not_of("fjall", flag));
+        let mut db = Database::builder(directory(plan, NAME, "")?);
+        // Negative is the engine's own choice.
+        if let Ok(cache) = u64::try_from(plan.cache.capacity) {
+            db = db.cache_size(cache);
         }
-        let path = plan.path.join("fjall");
-        if plan.must_exist && !path.exists() {
-            return Err(Failure::new(format!("{} is not there", path.display())));
-        }
-        let cache = u64::try_from(plan.cache.capacity).unwrap_or(CACHE);
-        let db = Database::builder(&path).cache_size(cache);
         let db = db.open().map_err(sad)?;
-        let block = number(&plan.table, "block_size").unwrap_or(4096) as u32;
-        let memtable = number(&plan.options, "write_buffer_size").unwrap_or(64 << 20);
+        let block = number(&plan.table, "block_size", 4096)?;
+        let memtable = number(&plan.options, "write_buffer_size", 64 << 20)?;
         let options = || {
             KeyspaceCreateOptions::default()
                 .max_memtable_size(memtable)
@@ -71,11 +71,12 @@ impl Store for FjallStore {
         "fjall 3, no compression, writes not synced".into()
     }
 
-    fn session(&self, _plan: &SessionPlan) -> Result<FjallSession> {
+    fn session(&self, plan: &SessionPlan) -> Result<FjallSession> {
+        check(plan, NAME)?;
         Ok(FjallSession {
             db: self.db.clone(),
             pairs: self.pairs.clone(),
-            batch: Vec::new(),
+            batch: Batch::default(),
         })
     }
 
@@ -83,43 +84,19 @@ impl Store for FjallStore {
         self.pairs.rotate_memtable_and_wait().map_err(sad)
     }
 
-    fn compact_all(&self, _force_bottommost: bool, _subcompactions: u32) -> Result<()> {
+    fn compact_all(&self, _force_bottommost: bool, subcompactions: u32) -> Result<()> {
+        if subcompactions > 1 {
+            return Err(not_of(NAME, "--subcompactions"));
+        }
         self.flush()?;
         self.pairs.major_compact().map_err(sad)
     }
 
-    fn compact_level(&self, _from: u32) -> Result<String> {
-        Err(not_of("fjall", "compactions of single levels"))
-    }
-
-    /// It offers no wait for compactions: waits until the process writes no more.
+    /// It offers no wait for compactions.
     fn wait_for_compaction(&self) -> Result<()> {
         self.db.persist(PersistMode::SyncAll).map_err(sad)?;
-        let written = || Usage::now().device_write_bytes;
-        let (begin, mut last, mut quiet) = (Instant::now(), written(), 0);
-        while quiet < 10 && begin.elapsed() < Duration::from_secs(60) {
-            std::thread::sleep(Duration::from_millis(50));
-            let now = written();
-            quiet = if now == last { quiet + 1 } else { 0 };
-            last = now;
-        }
+        wait_until_quiet(|| Usage::now().device_write_bytes);
         Ok(())
-    }
-
-    fn property(&self, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn statistics(&self) -> Option<String> {
-        None
-    }
-
-    fn reset_statistics(&self) -> bool {
-        false
-    }
-
-    fn verify_checksums(&self) -> Result<()> {
-        Err(not_of("fjall", "verifychecksum"))
     }
 }
 
@@ -127,23 +104,14 @@ impl Store for FjallStore {
 pub(crate) struct FjallSession {
     db: Database,
     pairs: Keyspace,
-    /// Pairs of the batch; no value for a deletion.
-    batch: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    batch: Batch,
 }
 
 impl Session for FjallSession {
-    type Iter<'a> = FjallIter;
-
-    fn account(&self) -> Result<Box<dyn Account>> {
-        Err(not_of("fjall", "--slowest"))
-    }
+    type Iter<'a> = Cursor<FjallRanges>;
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.pairs.insert(key, value).map_err(sad)
-    }
-
-    fn merge(&mut self, _key: &[u8], _operand: &[u8]) -> Result<()> {
-        Err(not_of("fjall", "merges"))
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<()> {
@@ -151,20 +119,20 @@ impl Session for FjallSession {
     }
 
     fn batch_clear(&mut self) {
-        self.batch.clear();
+        self.batch.0.clear();
     }
 
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
-        self.batch.push((key.to_vec(), Some(value.to_vec())));
+        self.batch.put(key, value);
     }
 
     fn batch_delete(&mut self, key: &[u8]) {
-        self.batch.push((key.to_vec(), None));
+        self.batch.delete(key);
     }
 
     fn batch_write(&mut self) -> Result<()> {
         let mut batch = self.db.batch();
-        for (key, value) in &self.batch {
+        for (key, value) in &self.batch.0 {
             match value {
                 Some(value) => batch.insert(&self.pairs, key.as_slice(), value.as_slice()),
                 None => batch.remove(&self.pairs, key.as_slice()),
@@ -194,105 +162,36 @@ impl Session for FjallSession {
         lower: Option<&[u8]>,
         upper: Option<&[u8]>,
     ) -> Result<Self::Iter<'a>> {
-        Ok(FjallIter {
+        let ranges = FjallRanges {
             pairs: self.pairs.clone(),
             walk: None,
-            at: None,
-            bounds: Bounds::new(lower, upper),
-            failure: None,
-        })
-    }
-}
-
-/// An iterator.
-pub(crate) struct FjallIter {
-    pairs: Keyspace,
-    /// A range under way, and whether it goes forward.
-    walk: Option<(fjall::Iter, bool)>,
-    at: Option<(Slice, Slice)>,
-    bounds: Bounds,
-    failure: Option<Failure>,
-}
-
-impl FjallIter {
-    fn step(&mut self) -> bool {
-        let next = self.walk.as_mut().and_then(|(range, forward)| {
-            if *forward {
-                range.next()
-            } else {
-                range.next_back()
-            }
-        });
-        self.at = match next.map(fjall::Guard::into_inner).transpose() {
-            Ok(pair) => pair.filter(|(key, _)| self.bounds.holds(key)),
-            Err(e) => {
-                self.failure = Some(sad(e));
-                None
-            }
         };
-        self.at.is_some()
-    }
-
-    fn go(&mut self, from: Bound<&[u8]>, to: Bound<&[u8]>, forward: bool) -> bool {
-        self.walk = Some((self.pairs.range::<&[u8], _>((from, to)), forward));
-        self.step()
-    }
-
-    fn is_forward(&self) -> bool {
-        self.walk.as_ref().is_some_and(|(_, forward)| *forward)
+        Ok(Cursor::new(ranges, lower, upper))
     }
 }
 
-impl Iter for FjallIter {
-    fn seek_to_first(&mut self) -> bool {
-        let lower = self.bounds.lower.clone();
-        let from = lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
-        self.go(from, Bound::Unbounded, true)
+/// The ranges of a keyspace.
+pub(crate) struct FjallRanges {
+    pairs: Keyspace,
+    /// The range under way, and whether it goes forward.
+    walk: Option<(fjall::Iter, bool)>,
+}
+
+impl Ranges for FjallRanges {
+    type Key = Slice;
+    type Value = Slice;
+
+    fn begin(&mut self, from: Bound<&[u8]>, to: Bound<&[u8]>, is_forward: bool) -> Result<()> {
+        self.walk = Some((self.pairs.range::<&[u8], _>((from, to)), is_forward));
+        Ok(())
     }
 
-    fn seek_to_last(&mut self) -> bool {
-        let upper = self.bounds.upper.clone();
-        let to = upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        self.go(Bound::Unbounded, to, false)
-    }
-
-    fn seek(&mut self, key: &[u8]) -> bool {
-        self.go(Bound::Included(key), Bound::Unbounded, true)
-    }
-
-    fn seek_for_prev(&mut self, key: &[u8]) -> bool {
-        self.go(Bound::Unbounded, Bound::Included(key), false)
-    }
-
-    #[inline]
-    fn next(&mut self) -> bool {
-        match self.at.take() {
-            Some((key, _)) if !self.is_forward() => {
-                self.go(Bound::Excluded(&key), Bound::Unbounded, true)
-            }
-            _ => self.step(),
-        }
-    }
-
-    #[inline]
-    fn prev(&mut self) -> bool {
-        match self.at.take() {
-            Some((key, _)) if self.is_forward() => {
-                self.go(Bound::Unbounded, Bound::Excluded(&key), false)
-            }
-            _ => self.step(),
-        }
-    }
-
-    fn key(&self) -> &[u8] {
-        self.at.as_ref().map_or(&[], |(key, _)| key)
-    }
-
-    fn value(&self) -> &[u8] {
-        self.at.as_ref().map_or(&[], |(_, value)| value)
-    }
-
-    fn status(&self) -> Result<()> {
-        self.failure.clone().map_or(Ok(()), Err)
+    fn step(&mut self) -> Result<Option<(Slice, Slice)>> {
+        let next = match &mut self.walk {
+            Some((range, true)) => range.next(),
+            Some((range, false)) => range.next_back(),
+            None => None,
+        };
+        next.map(fjall::Guard::into_inner).transpose().map_err(sad)
     }
 }

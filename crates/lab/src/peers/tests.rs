@@ -47,6 +47,9 @@ fn walk<S: Store>(store: &S) -> Result<()> {
     assert!(bound.seek_to_first() && bound.key() == [2]);
     assert!(bound.seek_to_last() && bound.key() == [5]);
     assert!(!bound.next());
+    assert!(bound.seek(&[0]) && bound.key() == [2], "from the bound on");
+    assert!(bound.seek_for_prev(&[9]) && bound.key() == [5]);
+    assert!(bound.prev() && bound.key() == [3] && bound.prev() && !bound.prev());
     drop(bound);
     store.flush()?;
     store.compact_all(false, 1)?;
@@ -58,6 +61,7 @@ fn benchmarks(engine: &str) {
     let flags = Flags::parse(&[
         "--benchmarks=fillseq,overwrite,waitforcompaction,readtocache,readrandom,readseq,\
          readreverse,seekrandom,readwhilewriting,fwdrangewhilewriting",
+        "--compression_type=none",
         "--num=2000",
         "--reads=500",
         "--threads=2",
@@ -71,6 +75,32 @@ fn benchmarks(engine: &str) {
     assert_eq!(rows[4].number("bytes"), Some(116_000.0), "all are found");
 }
 
+/// What an engine would have to pass over is an error.
+fn refusals(engine: &str) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let said = |engine: &str, more: &[&str]| {
+        let mut args = vec!["--benchmarks=fillseq", "--num=100"];
+        args.extend(more);
+        let flags = Flags::parse(&args).expect("known flags");
+        let path = directory.path().join("db");
+        let rows = run_engine(&flags, engine, &path, &|_| {}, &Bar::new(false));
+        rows.expect_err("is refused").to_string()
+    };
+    let none = "--compression_type=none";
+    for (args, words) in [
+        (&["--compression_type=lz4"][..], "without compression"),
+        (&[none, "--sync"], "--sync"),
+        (&[none, "--num_column_families=2"], "--num_column_families"),
+        (&[none, "--use_tailing_iterator"], "--use_tailing_iterator"),
+        (&[none, "--explicit_snapshot"], "--explicit_snapshot"),
+    ] {
+        let said = said(engine, args);
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+    let own = said(&format!("{engine}?write_buffer_size=1"), &[none]);
+    assert!(own.contains("no options of its own"), "{own}");
+}
+
 #[cfg(feature = "peer-lmdb")]
 #[test]
 fn lmdb_walks_and_runs() {
@@ -78,6 +108,7 @@ fn lmdb_walks_and_runs() {
     let store = super::LmdbStore::open(&plan(directory.path())).expect("opened");
     walk(&store).expect("walked");
     benchmarks("lmdb");
+    refusals("lmdb");
 }
 
 #[cfg(feature = "peer-fjall")]
@@ -87,4 +118,5 @@ fn fjall_walks_and_runs() {
     let store = super::FjallStore::open(&plan(directory.path())).expect("opened");
     walk(&store).expect("walked");
     benchmarks("fjall");
+    refusals("fjall");
 }

@@ -1,7 +1,6 @@
 //! The embedded engine behind the relational workloads: pessimistic transactions of `esker-txn`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use esker::options::BlockCacheSource;
 use esker::{ErrorKind, Options, ReadOptions, WriteOptions};
@@ -9,7 +8,6 @@ use esker_txn::{Transaction, TransactionDb, TransactionDbOptions, TransactionOpt
 
 use super::engine::{Access, Durability, Facts, Outcome, Plan, Shape, Trouble};
 use super::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair, failed};
-use crate::process::directory_bytes;
 use crate::{Failure, Result};
 
 /// Growth of levels in both log-structured engines.
@@ -64,8 +62,6 @@ pub(crate) fn tree_facts(name: String, plan: &Plan) -> Facts {
 pub struct EskerRows {
     db: TransactionDb,
     write: WriteOptions,
-    path: PathBuf,
-    facts: Facts,
 }
 
 fn trouble(error: esker::Error) -> Trouble {
@@ -94,21 +90,12 @@ pub fn open(plan: &Plan) -> Result<RowEngine<EskerRows>> {
     let mut write = WriteOptions::default();
     write.sync = plan.durability == Durability::Sync;
     let facts = tree_facts(format!("esker {}", env!("CARGO_PKG_VERSION")), plan);
+    let rows = EskerRows { db, write };
     let path = plan.directory.clone();
-    let rows = EskerRows {
-        db,
-        write,
-        path,
-        facts,
-    };
-    Ok(RowEngine::new(rows, plan.schema.clone()))
+    Ok(RowEngine::new(rows, plan, facts, path))
 }
 
 impl PairsEngine for EskerRows {
-    fn facts(&self) -> Facts {
-        self.facts.clone()
-    }
-
     fn session(&self) -> Result<Box<dyn PairsSession>> {
         Ok(Box::new(EskerSession {
             db: self.db.clone(),
@@ -119,10 +106,6 @@ impl PairsEngine for EskerRows {
     fn settle(&self) -> Result<()> {
         self.db.base().flush()?;
         Ok(self.db.base().wait_for_compaction()?)
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        directory_bytes(Path::new(&self.path))
     }
 }
 
@@ -184,21 +167,9 @@ macro_rules! walk {
 /// Reads without a transaction.
 struct EskerReads<'a>(&'a TransactionDb);
 
-fn read_only() -> Trouble {
-    Trouble::Failed(Failure::new("a change in a transaction that only reads"))
-}
-
 impl Pairs for EskerReads<'_> {
     fn get(&mut self, key: &[u8], _lock: bool) -> Outcome<Option<Vec<u8>>> {
         self.0.base().get(key).map_err(trouble)
-    }
-
-    fn put(&mut self, _key: &[u8], _value: &[u8]) -> Outcome<()> {
-        Err(read_only())
-    }
-
-    fn delete(&mut self, _key: &[u8]) -> Outcome<()> {
-        Err(read_only())
     }
 
     fn scan(

@@ -205,6 +205,8 @@ pub struct Plan {
     pub cache: u64,
     /// Bytes of a memtable, or of the log between checkpoints where that is the like.
     pub memtable: u64,
+    /// Sessions at most, for an engine whose cache belongs to each of them.
+    pub sessions: usize,
     /// The tables.
     pub schema: Schema,
 }

@@ -14,7 +14,7 @@ mod versus;
 use super::catalogue;
 use super::engine::{Durability, Engine, Plan};
 use super::row::Schema;
-use crate::experiment::plan::{Chain, EngineSpec, Plan as Steps, Request, Setting};
+use crate::experiment::plan::{Chain, EngineSpec, Plan as Steps, Request, Setting, setting};
 use crate::experiment::record::{self, Aim, Outcome, Record};
 use crate::experiment::{Experiment, Run};
 use crate::{Failure, Result, interrupt};
@@ -52,21 +52,6 @@ pub fn all() -> [&'static dyn Experiment; 6] {
         &BTREE_VS_LSM,
         &HOT_ROW,
     ]
-}
-
-/// A setting.
-const fn setting(
-    name: &'static str,
-    quick: &'static str,
-    full: &'static str,
-    doc: &'static str,
-) -> Setting {
-    Setting {
-        name,
-        quick,
-        full,
-        doc,
-    }
 }
 
 // Settings that all of them have.
@@ -125,6 +110,14 @@ fn seconds(request: &Request, name: &str) -> Result<f64> {
 fn threads(request: &Request) -> Result<usize> {
     let count = request.count("threads")?.max(1);
     usize::try_from(count).map_err(|_| Failure::new("--threads is too large"))
+}
+
+/// The most sessions that a run has at a time: those of its clients, and in a sweep of clients
+/// those of the most.
+fn sessions(request: &Request) -> Result<usize> {
+    let sweep = request.counts("sweep").unwrap_or_default();
+    let most = sweep.into_iter().max().unwrap_or(0);
+    Ok(threads(request)?.max(usize::try_from(most).unwrap_or(usize::MAX)))
 }
 
 /// Keeps the steps of a run in their order.
@@ -239,6 +232,7 @@ impl Experiment for Relational {
             durability: durability(request)?,
             cache: megabytes("cache_mb")?,
             memtable: megabytes("memtable_mb")?,
+            sessions: sessions(request)?,
             schema: (self.schema)(),
         };
         std::fs::create_dir_all(&plan.directory)?;

@@ -4,7 +4,6 @@
 //! Compiled only with the feature `peer-fjall`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use fjall::config::{BlockSizePolicy, CompressionPolicy};
 use fjall::{
@@ -13,9 +12,9 @@ use fjall::{
 };
 
 use super::embedded::FANOUT;
-use super::engine::{Access, Durability, Facts, Outcome, Plan, Shape, Trouble};
+use super::engine::{Access, Durability, Facts, Outcome, Plan, Shape};
 use super::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair, failed};
-use crate::process::directory_bytes;
+use crate::process::{Usage, wait_until_quiet};
 use crate::{Failure, Result};
 
 /// An open database.
@@ -23,8 +22,6 @@ pub struct FjallRows {
     db: SingleWriterTxDatabase,
     pairs: SingleWriterTxKeyspace,
     mode: PersistMode,
-    path: PathBuf,
-    facts: Facts,
 }
 
 fn sad(error: fjall::Error) -> Failure {
@@ -64,26 +61,17 @@ pub fn open(plan: &Plan) -> Result<RowEngine<FjallRows>> {
         owned("compression", "none".into()),
         owned("transactions", "single writer".into()),
     ]);
-    let rows = FjallRows {
-        db,
-        pairs,
-        mode,
-        path,
-        facts: Facts {
-            name: "fjall 3".into(),
-            options,
-            durability: durability.into(),
-            shape: Shape::Lsm { fanout: FANOUT },
-        },
+    let facts = Facts {
+        name: "fjall 3".into(),
+        options,
+        durability: durability.into(),
+        shape: Shape::Lsm { fanout: FANOUT },
     };
-    Ok(RowEngine::new(rows, plan.schema.clone()))
+    let rows = FjallRows { db, pairs, mode };
+    Ok(RowEngine::new(rows, plan, facts, path))
 }
 
 impl PairsEngine for FjallRows {
-    fn facts(&self) -> Facts {
-        self.facts.clone()
-    }
-
     fn session(&self) -> Result<Box<dyn PairsSession>> {
         Ok(Box::new(FjallSession {
             db: self.db.clone(),
@@ -94,21 +82,9 @@ impl PairsEngine for FjallRows {
 
     fn settle(&self) -> Result<()> {
         self.db.persist(PersistMode::SyncAll).map_err(sad)?;
-        // It offers no wait for compactions: wait until the process writes no more.
-        let written = || crate::process::Usage::now().device_write_bytes;
-        let (begin, mut last) = (std::time::Instant::now(), written());
-        let mut quiet = 0;
-        while quiet < 10 && begin.elapsed().as_secs() < 60 {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            let now = written();
-            quiet = if now == last { quiet + 1 } else { 0 };
-            last = now;
-        }
+        // It offers no wait for compactions.
+        wait_until_quiet(|| Usage::now().device_write_bytes);
         Ok(())
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        directory_bytes(&self.path)
     }
 }
 
@@ -158,22 +134,10 @@ fn walk(
 
 struct FjallReads<'a>(Snapshot, &'a SingleWriterTxKeyspace);
 
-fn read_only() -> Trouble {
-    Trouble::Failed(Failure::new("a change in a transaction that only reads"))
-}
-
 impl Pairs for FjallReads<'_> {
     fn get(&mut self, key: &[u8], _lock: bool) -> Outcome<Option<Vec<u8>>> {
         let found = self.0.get(self.1, key).map_err(failed)?;
         Ok(found.map(|value| value.to_vec()))
-    }
-
-    fn put(&mut self, _key: &[u8], _value: &[u8]) -> Outcome<()> {
-        Err(read_only())
-    }
-
-    fn delete(&mut self, _key: &[u8]) -> Outcome<()> {
-        Err(read_only())
     }
 
     fn scan(

@@ -3,12 +3,16 @@
 //! One layer for every such store, so that all of them do the same work. A change reads the row
 //! under a lock, then writes the row and those entries of indexes that differ.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::encode::{after, decode, entry_key, entry_value, push_key, row_key, row_value, space};
-use super::engine::{Access, Body, Engine, Facts, Outcome, Rows, Scan, Session, Trouble, Visit};
+use super::engine::{
+    Access, Body, Engine, Facts, Outcome, Plan, Rows, Scan, Session, Trouble, Visit,
+};
 use super::row::{Row, Schema, Table, Value};
+use crate::process::directory_bytes;
 use crate::{Failure, Result};
 
 /// Looks at a pair; `false` ends the scan.
@@ -26,14 +30,18 @@ pub trait Pairs {
     /// Writes a pair.
     ///
     /// # Errors
-    /// A conflict, or what the store says.
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Outcome<()>;
+    /// A conflict, what the store says, or that the transaction only reads.
+    fn put(&mut self, _key: &[u8], _value: &[u8]) -> Outcome<()> {
+        Err(read_only())
+    }
 
     /// Deletes a pair.
     ///
     /// # Errors
-    /// A conflict, or what the store says.
-    fn delete(&mut self, key: &[u8]) -> Outcome<()>;
+    /// A conflict, what the store says, or that the transaction only reads.
+    fn delete(&mut self, _key: &[u8]) -> Outcome<()> {
+        Err(read_only())
+    }
 
     /// Visits the pairs from `low` on, before `high`, in order or in the reverse of it.
     ///
@@ -46,6 +54,10 @@ pub trait Pairs {
         descending: bool,
         visit: &mut VisitPair<'_>,
     ) -> Outcome<()>;
+}
+
+fn read_only() -> Trouble {
+    Trouble::Failed(Failure::new("a change in a transaction that only reads"))
 }
 
 /// What a transaction does with pairs.
@@ -62,9 +74,6 @@ pub trait PairsSession: Send {
 
 /// An open key-value store.
 pub trait PairsEngine: Send + Sync {
-    /// What it is.
-    fn facts(&self) -> Facts;
-
     /// A session of the calling thread.
     ///
     /// # Errors
@@ -76,9 +85,6 @@ pub trait PairsEngine: Send + Sync {
     /// # Errors
     /// What the store says.
     fn settle(&self) -> Result<()>;
-
-    /// Bytes on disk now.
-    fn disk_bytes(&self) -> u64;
 }
 
 /// The tables, and which of their indexes exist.
@@ -100,11 +106,15 @@ impl Catalogue {
 pub struct RowEngine<E> {
     store: E,
     catalogue: Arc<Catalogue>,
+    facts: Facts,
+    /// Where all of its files are.
+    path: PathBuf,
 }
 
 impl<E: PairsEngine> RowEngine<E> {
-    /// Rows of `schema` over `store`.
-    pub fn new(store: E, schema: Schema) -> RowEngine<E> {
+    /// Rows of a plan's schema over `store`, whose files are below `path`.
+    pub fn new(store: E, plan: &Plan, facts: Facts, path: PathBuf) -> RowEngine<E> {
+        let schema = plan.schema.clone();
         let built = |table: &Table| {
             let made = table
                 .indexes
@@ -114,19 +124,29 @@ impl<E: PairsEngine> RowEngine<E> {
         };
         let built = schema.tables.iter().map(built).collect();
         let catalogue = Arc::new(Catalogue { schema, built });
-        RowEngine { store, catalogue }
+        RowEngine {
+            store,
+            catalogue,
+            facts,
+            path,
+        }
     }
 
-    /// The store below the rows.
+    /// The same rows over a store that is made of this one.
     #[cfg(test)]
-    pub(crate) fn into_store(self) -> E {
-        self.store
+    pub(crate) fn over<F>(self, make: impl FnOnce(E) -> F) -> RowEngine<F> {
+        RowEngine {
+            store: make(self.store),
+            catalogue: self.catalogue,
+            facts: self.facts,
+            path: self.path,
+        }
     }
 }
 
 impl<E: PairsEngine> Engine for RowEngine<E> {
     fn facts(&self) -> Facts {
-        self.store.facts()
+        self.facts.clone()
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
@@ -177,7 +197,7 @@ impl<E: PairsEngine> Engine for RowEngine<E> {
     }
 
     fn disk_bytes(&self) -> u64 {
-        self.store.disk_bytes()
+        directory_bytes(&self.path)
     }
 }
 

@@ -1,22 +1,19 @@
 //! A loaded `librocksdb.so` behind the relational workloads: its pessimistic transactions, with the
 //! options that Esker gets.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::embedded::{table_options, tree_facts, tree_options};
-use super::engine::{Access, Durability, Facts, Outcome, Plan, Trouble};
+use super::engine::{Access, Durability, Outcome, Plan, Trouble};
 use super::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair};
 use crate::dlopen::{LibTransaction, LibTransactions};
-use crate::process::directory_bytes;
 use crate::store::{CachePlan, Iter as _, OpenPlan, Store as _};
 use crate::{Failure, Result};
 
 /// An open database of a loaded library.
 pub struct LibraryRows {
     db: Arc<LibTransactions>,
-    path: PathBuf,
-    facts: Facts,
 }
 
 /// Whether the library's words say that another transaction was in the way.
@@ -54,19 +51,12 @@ pub fn open(library: &Path, plan: &Plan) -> Result<RowEngine<LibraryRows>> {
     };
     let db = LibTransactions::open(library, &open, plan.durability == Durability::Sync)?;
     let facts = tree_facts(db.store().describe(), plan);
-    let rows = LibraryRows {
-        db: Arc::new(db),
-        path: plan.directory.clone(),
-        facts,
-    };
-    Ok(RowEngine::new(rows, plan.schema.clone()))
+    let rows = LibraryRows { db: Arc::new(db) };
+    let path = plan.directory.clone();
+    Ok(RowEngine::new(rows, plan, facts, path))
 }
 
 impl PairsEngine for LibraryRows {
-    fn facts(&self) -> Facts {
-        self.facts.clone()
-    }
-
     fn session(&self) -> Result<Box<dyn PairsSession>> {
         Ok(Box::new(LibrarySession(Arc::clone(&self.db))))
     }
@@ -74,10 +64,6 @@ impl PairsEngine for LibraryRows {
     fn settle(&self) -> Result<()> {
         self.db.store().flush()?;
         self.db.store().wait_for_compaction()
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        directory_bytes(&self.path)
     }
 }
 

@@ -6,14 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn};
 
-use super::engine::{Access, Durability, Facts, Outcome, Plan, Shape, Trouble};
+use super::engine::{Access, Durability, Facts, Outcome, Plan, Shape};
 use super::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair, failed};
-use crate::process::directory_bytes;
 use crate::{Failure, Result};
 
 /// The address space of the map, which a database cannot outgrow. Unused pages take nothing.
@@ -26,12 +25,21 @@ pub(crate) type Pages = Database<Bytes, Bytes>;
 pub struct LmdbRows {
     env: Env,
     pages: Pages,
-    path: PathBuf,
-    facts: Facts,
 }
 
 fn sad(error: heed::Error) -> Failure {
     Failure::new(format!("LMDB: {error}"))
+}
+
+/// The version of the library.
+pub(crate) fn version() -> String {
+    let heed::LmdbVersion {
+        major,
+        minor,
+        patch,
+        ..
+    } = heed::lmdb_version();
+    format!("{major}.{minor}.{patch}")
 }
 
 /// Opens or creates the environment in `path`, whose commits need not survive the machine where
@@ -72,7 +80,7 @@ pub fn open(plan: &Plan) -> Result<RowEngine<LmdbRows>> {
     let unsynced = plan.durability == Durability::Process;
     let (env, pages, flags) = environment(&path, unsynced, false)?;
     let mut facts = Facts {
-        name: "LMDB 0.9 (heed)".into(),
+        name: format!("LMDB {} (heed)", version()),
         options: BTreeMap::new(),
         durability: match plan.durability {
             Durability::Sync => "each commit is synced (the default)",
@@ -88,20 +96,11 @@ pub fn open(plan: &Plan) -> Result<RowEngine<LmdbRows>> {
         "cache",
         "the system's page cache; the limit of other engines does not hold".into(),
     );
-    let rows = LmdbRows {
-        env,
-        pages,
-        path,
-        facts,
-    };
-    Ok(RowEngine::new(rows, plan.schema.clone()))
+    let rows = LmdbRows { env, pages };
+    Ok(RowEngine::new(rows, plan, facts, path))
 }
 
 impl PairsEngine for LmdbRows {
-    fn facts(&self) -> Facts {
-        self.facts.clone()
-    }
-
     fn session(&self) -> Result<Box<dyn PairsSession>> {
         Ok(Box::new(LmdbSession {
             env: self.env.clone(),
@@ -111,10 +110,6 @@ impl PairsEngine for LmdbRows {
 
     fn settle(&self) -> Result<()> {
         self.env.force_sync().map_err(sad)
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        directory_bytes(&self.path)
     }
 }
 
@@ -168,21 +163,9 @@ fn find(transaction: &RoTxn<'_>, pages: Pages, key: &[u8]) -> Outcome<Option<Vec
 
 struct LmdbReads<'a>(&'a RoTxn<'a>, Pages);
 
-fn read_only() -> Trouble {
-    Trouble::Failed(Failure::new("a change in a transaction that only reads"))
-}
-
 impl Pairs for LmdbReads<'_> {
     fn get(&mut self, key: &[u8], _lock: bool) -> Outcome<Option<Vec<u8>>> {
         find(self.0, self.1, key)
-    }
-
-    fn put(&mut self, _key: &[u8], _value: &[u8]) -> Outcome<()> {
-        Err(read_only())
-    }
-
-    fn delete(&mut self, _key: &[u8]) -> Outcome<()> {
-        Err(read_only())
     }
 
     fn scan(

@@ -418,15 +418,7 @@ impl Connection for MariaConnection {
         Ok(())
     }
 
-    fn begin(&mut self) -> Outcome<()> {
-        self.connection.query_drop("BEGIN").map_err(trouble)
-    }
-
-    fn commit(&mut self) -> Outcome<()> {
-        self.connection.query_drop("COMMIT").map_err(trouble)
-    }
-
-    fn rollback(&mut self) -> Outcome<()> {
-        self.connection.query_drop("ROLLBACK").map_err(trouble)
+    fn run(&mut self, text: &str) -> Outcome<()> {
+        self.connection.query_drop(text).map_err(trouble)
     }
 }

@@ -343,15 +343,7 @@ impl Connection for PostgresConnection {
         Ok(())
     }
 
-    fn begin(&mut self) -> Outcome<()> {
-        self.client.batch_execute("BEGIN").map_err(trouble)
-    }
-
-    fn commit(&mut self) -> Outcome<()> {
-        self.client.batch_execute("COMMIT").map_err(trouble)
-    }
-
-    fn rollback(&mut self) -> Outcome<()> {
-        self.client.batch_execute("ROLLBACK").map_err(trouble)
+    fn run(&mut self, text: &str) -> Outcome<()> {
+        self.client.batch_execute(text).map_err(trouble)
     }
 }

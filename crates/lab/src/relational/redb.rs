@@ -4,14 +4,12 @@
 //! not synced, so that it runs only where each commit is synced.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use redb::{Database, ReadableDatabase as _, ReadableTable, Table, TableDefinition};
 
-use super::engine::{Access, Durability, Facts, Outcome, Plan, Shape, Trouble};
+use super::engine::{Access, Durability, Facts, Outcome, Plan, Shape};
 use super::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair, failed};
-use crate::process::directory_bytes;
 use crate::{Failure, Result};
 
 const PAIRS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("pairs");
@@ -19,8 +17,6 @@ const PAIRS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("pairs");
 /// An open database.
 pub struct RedbRows {
     db: Arc<Database>,
-    path: PathBuf,
-    facts: Facts,
 }
 
 fn sad(error: impl std::fmt::Display) -> Failure {
@@ -47,34 +43,23 @@ pub fn open(plan: &Plan) -> Result<RowEngine<RedbRows>> {
     transaction.open_table(PAIRS).map_err(sad)?;
     transaction.commit().map_err(sad)?;
     let options = BTreeMap::from([("cache_size".to_string(), plan.cache.to_string())]);
-    let rows = RedbRows {
-        db: Arc::new(db),
-        path,
-        facts: Facts {
-            name: "redb 4".into(),
-            options,
-            durability: "Durability::Immediate".into(),
-            shape: Shape::CopyOnWrite { page: 4096.0 },
-        },
+    let facts = Facts {
+        name: "redb 4".into(),
+        options,
+        durability: "Durability::Immediate".into(),
+        shape: Shape::CopyOnWrite { page: 4096.0 },
     };
-    Ok(RowEngine::new(rows, plan.schema.clone()))
+    let rows = RedbRows { db: Arc::new(db) };
+    Ok(RowEngine::new(rows, plan, facts, path))
 }
 
 impl PairsEngine for RedbRows {
-    fn facts(&self) -> Facts {
-        self.facts.clone()
-    }
-
     fn session(&self) -> Result<Box<dyn PairsSession>> {
         Ok(Box::new(RedbSession(Arc::clone(&self.db))))
     }
 
     fn settle(&self) -> Result<()> {
         Ok(())
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        directory_bytes(&self.path)
     }
 }
 
@@ -134,21 +119,9 @@ fn walk(
 
 struct RedbReads(redb::ReadOnlyTable<Key, Key>);
 
-fn read_only() -> Trouble {
-    Trouble::Failed(Failure::new("a change in a transaction that only reads"))
-}
-
 impl Pairs for RedbReads {
     fn get(&mut self, key: &[u8], _lock: bool) -> Outcome<Option<Vec<u8>>> {
         find(&self.0, key)
-    }
-
-    fn put(&mut self, _key: &[u8], _value: &[u8]) -> Outcome<()> {
-        Err(read_only())
-    }
-
-    fn delete(&mut self, _key: &[u8]) -> Outcome<()> {
-        Err(read_only())
     }
 
     fn scan(

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use crate::process::Usage;
+use crate::process::{Usage, wait_until_quiet};
 use crate::{Failure, Result, interrupt};
 
 /// Who runs a server.
@@ -216,18 +216,7 @@ impl Server {
 
     /// Waits until its processes have written nothing for half a second, a minute at most.
     pub(crate) fn wait_until_quiet(&self) {
-        let begin = Instant::now();
-        let (mut last, mut since) = (self.usage().device_write_bytes, Instant::now());
-        while since.elapsed() < Duration::from_millis(500) {
-            if begin.elapsed() > Duration::from_secs(60) || interrupt::stopped() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-            let now = self.usage().device_write_bytes;
-            if now != last {
-                (last, since) = (now, Instant::now());
-            }
-        }
+        wait_until_quiet(|| self.usage().device_write_bytes);
     }
 
     /// Its process, for tests.

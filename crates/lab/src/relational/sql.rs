@@ -319,23 +319,35 @@ pub trait Connection: Send {
         visit: &mut Visit<'_>,
     ) -> Outcome<()>;
 
+    /// Runs a text that gives no rows, without preparing it.
+    ///
+    /// # Errors
+    /// A conflict, or what the engine says.
+    fn run(&mut self, text: &str) -> Outcome<()>;
+
     /// Begins a transaction of several statements.
     ///
     /// # Errors
     /// What the engine says.
-    fn begin(&mut self) -> Outcome<()>;
+    fn begin(&mut self) -> Outcome<()> {
+        self.run("BEGIN")
+    }
 
     /// Commits it.
     ///
     /// # Errors
     /// A conflict, or what the engine says.
-    fn commit(&mut self) -> Outcome<()>;
+    fn commit(&mut self) -> Outcome<()> {
+        self.run("COMMIT")
+    }
 
     /// Rolls it back.
     ///
     /// # Errors
     /// What the engine says.
-    fn rollback(&mut self) -> Outcome<()>;
+    fn rollback(&mut self) -> Outcome<()> {
+        self.run("ROLLBACK")
+    }
 }
 
 /// A session over a connection.

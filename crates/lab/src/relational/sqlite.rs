@@ -46,7 +46,7 @@ pub fn open(plan: &Plan) -> Result<Sqlite> {
         Durability::Process => "NORMAL",
     };
     // The cache belongs to a connection, so that it is divided among those that a run has.
-    let cache = plan.cache / 1024 / 4;
+    let cache = plan.cache / 1024 / (plan.sessions.max(1) as u64);
     let pages = (plan.memtable / 4096).max(1000);
     let pragmas = format!(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; \
@@ -177,13 +177,13 @@ impl Connection for SqliteConnection {
         Ok(())
     }
 
-    fn begin(&mut self) -> Outcome<()> {
-        // The lock of the one writer is taken at once, so that no reader has to become one.
-        self.0.execute_batch("BEGIN IMMEDIATE").map_err(trouble)
+    fn run(&mut self, text: &str) -> Outcome<()> {
+        self.0.execute_batch(text).map_err(trouble)
     }
 
-    fn commit(&mut self) -> Outcome<()> {
-        self.0.execute_batch("COMMIT").map_err(trouble)
+    fn begin(&mut self) -> Outcome<()> {
+        // The lock of the one writer is taken at once, so that no reader has to become one.
+        self.run("BEGIN IMMEDIATE")
     }
 
     fn rollback(&mut self) -> Outcome<()> {
@@ -191,6 +191,6 @@ impl Connection for SqliteConnection {
         if self.0.is_autocommit() {
             return Ok(());
         }
-        self.0.execute_batch("ROLLBACK").map_err(trouble)
+        self.run("ROLLBACK")
     }
 }

@@ -20,6 +20,7 @@ fn plan(directory: &Path, schema: Schema) -> Plan {
         durability: Durability::Process,
         cache: 16 << 20,
         memtable: 1 << 20,
+        sessions: 2,
         schema,
     }
 }

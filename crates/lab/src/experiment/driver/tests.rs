@@ -1,6 +1,5 @@
 //! The driver with an experiment that only writes down what it is asked to do.
 
-use std::path::PathBuf;
 use std::sync::Mutex;
 
 use super::*;
@@ -41,7 +40,6 @@ impl Experiment for Pretend {
         let chain = |name: &str| Chain {
             name: name.into(),
             steps: vec![Step::default(), Step::default()],
-            flags: Vec::new(),
         };
         Ok(Plan {
             chains: vec![chain("x"), chain("y")],
@@ -74,13 +72,8 @@ impl Experiment for Pretend {
 
 fn request(engines: &[&str], pairs: usize) -> Request {
     Request {
-        experiment: "pretend".into(),
-        quick: true,
-        engines: engines.iter().map(|e| EngineSpec::parse(e)).collect(),
         pairs,
-        settings: Vec::new(),
-        flags: Vec::new(),
-        scratch: PathBuf::new(),
+        ..Request::of("pretend", &[], true, engines, &[])
     }
 }
 

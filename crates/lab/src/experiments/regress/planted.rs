@@ -14,6 +14,7 @@ use crate::experiment::ratio;
 use crate::experiment::record::{Record, median};
 use crate::experiment::state::write_whole;
 use crate::measure::planted_work;
+use crate::report::Row;
 use crate::{Failure, Result};
 
 use super::super::engine::{self, PLANTED};
@@ -104,10 +105,18 @@ fn rounds(request: &Request, first: &EngineSpec, percent: f64) -> Result<u64> {
         ..Child::default()
     };
     let rows = child.run(&|| {})?;
-    let reads = rows.iter().filter(|row| row.test == STEP);
-    let mut us: Vec<f64> = reads.filter_map(|row| row.number("usec_op")).collect();
-    let us = median(&mut us).ok_or_else(|| Failure::new("readrandom gave no time"))?;
+    let us = read_us(&rows).ok_or_else(|| Failure::new("readrandom gave no time"))?;
     Ok(((us * 1000.0 * percent / 100.0 / round_ns()).round() as u64).max(1))
+}
+
+/// Microseconds of a read on its thread: the processor's, which other work on the machine does not
+/// make longer by itself. By the clock a busy machine would get a slowdown many times as large.
+fn read_us(rows: &[Row]) -> Option<f64> {
+    let reads = rows.iter().filter(|row| row.test == STEP);
+    let mut us: Vec<f64> = reads
+        .filter_map(|row| row.number("cpu_client_us_op"))
+        .collect();
+    median(&mut us)
 }
 
 /// Whether the copy was found, by time and by instructions; `None` where there is none.
@@ -132,4 +141,27 @@ pub(super) fn sentence(request: &Request, record: &Record) -> Option<String> {
         said => format!("was {}", said.join(", and ")),
     };
     Some(format!("The planted slowdown of {percent} % {said}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_machine_does_not_make_the_slowdown_larger() {
+        let row = |test: &str, us: f64, cpu: f64| {
+            let json = serde_json::json!({
+                "test": test, "usec_op": us, "cpu_client_us_op": cpu,
+            });
+            Row::from_json(&json).expect("a row")
+        };
+        let rows = [
+            row("fillseq", 9.0, 9.0),
+            row(STEP, 8.0, 1.0),
+            row(STEP, 30.0, 2.0),
+            row(STEP, 20.0, 1.5),
+        ];
+        assert_eq!(read_us(&rows), Some(1.5));
+        assert_eq!(read_us(&rows[..1]), None);
+    }
 }

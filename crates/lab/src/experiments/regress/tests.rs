@@ -5,19 +5,9 @@ use crate::experiment::record::{Outcome, Step};
 use crate::generate::Rng;
 
 fn request(settings: &[(&str, &str)]) -> Request {
-    let value = |setting: &Setting| {
-        let given = settings.iter().find(|(name, _)| *name == setting.name);
-        let value = given.map_or(setting.quick, |(_, value)| value);
-        (setting.name.to_string(), value.to_string())
-    };
     Request {
-        experiment: "regress".into(),
-        quick: true,
-        engines: vec![EngineSpec::parse("esker")],
         pairs: 5,
-        settings: SETTINGS.iter().map(value).collect(),
-        flags: Vec::new(),
-        scratch: std::path::PathBuf::new(),
+        ..Request::of("regress", &SETTINGS, true, &["esker"], settings)
     }
 }
 
@@ -47,7 +37,11 @@ fn single_steps_run_behind_the_load() {
     assert!(names("instructions of readrandom").is_empty());
     assert_eq!(names("").len(), 19);
     let both = request(&[("only", "readrandom,instructions of readrandom")]);
-    assert_eq!(counted(&both).expect("counts").count(), 1);
+    let are_counted = instructions::are_counted(&both).expect("a number");
+    assert_eq!(
+        counted(&both).expect("counts").count(),
+        usize::from(are_counted)
+    );
     assert_eq!(
         counted(&request(&[("instructions", "0")]))
             .expect("none")

@@ -1,5 +1,5 @@
 //! Each relational experiment at a tiny size, through the driver of `esker lab`.
-
+//!
 //! The last of them run on a store with a planted bug, which the check at the end has to find.
 
 mod planted;
@@ -32,20 +32,7 @@ fn tiny(experiment: &Relational, engines: &[&str]) -> Request {
         ("tries", "2"),
         ("memtable_mb", "1"),
     ];
-    let value = |setting: &Setting| {
-        let found = tiny.iter().find(|(name, _)| *name == setting.name);
-        let value = found.map_or(setting.quick, |(_, value)| value);
-        (setting.name.to_string(), value.to_string())
-    };
-    Request {
-        experiment: experiment.name.into(),
-        quick: true,
-        engines: engines.iter().map(|text| EngineSpec::parse(text)).collect(),
-        pairs: 1,
-        settings: experiment.settings.iter().map(value).collect(),
-        flags: Vec::new(),
-        scratch: std::path::PathBuf::new(),
-    }
+    Request::of(experiment.name, experiment.settings, true, engines, &tiny)
 }
 
 fn record(experiment: &Relational, engines: &[&str]) -> Record {
@@ -145,6 +132,8 @@ fn what_makes_no_sense_is_refused() {
         }
         assert!(LINKBENCH.plan(&request).is_err(), "{name}");
     }
+    assert_eq!(sessions(&tiny(&LINKBENCH, &["esker"])), Ok(2));
+    assert_eq!(sessions(&tiny(&HOT_ROW, &["esker"])), Ok(4));
     let mut only = tiny(&SYSBENCH, &["esker"]);
     for setting in &mut only.settings {
         if setting.0 == "only" {

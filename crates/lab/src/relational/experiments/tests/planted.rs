@@ -3,8 +3,8 @@
 use super::*;
 use crate::relational::embedded::{self, EskerRows};
 use crate::relational::encode::space;
-use crate::relational::engine::{Access, Facts, Outcome as Done};
-use crate::relational::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair};
+use crate::relational::engine::{Access, Outcome as Done};
+use crate::relational::kv::{Pairs, PairsBody, PairsEngine, PairsSession, VisitPair};
 use crate::relational::linkbench::{COUNTS, LINKS};
 
 /// A store that loses a write of one key in fifty below a prefix.
@@ -14,10 +14,6 @@ struct Forgetful {
 }
 
 impl PairsEngine for Forgetful {
-    fn facts(&self) -> Facts {
-        self.store.facts()
-    }
-
     fn session(&self) -> Result<Box<dyn PairsSession>> {
         Ok(Box::new(ForgetfulSession {
             session: self.store.session()?,
@@ -27,10 +23,6 @@ impl PairsEngine for Forgetful {
 
     fn settle(&self) -> Result<()> {
         self.store.settle()
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        self.store.disk_bytes()
     }
 }
 
@@ -126,6 +118,7 @@ impl Experiment for Planted {
             durability: Durability::Process,
             cache: 16 << 20,
             memtable: 1 << 20,
+            sessions: 2,
             schema: (LINKBENCH.schema)(),
         };
         std::fs::create_dir_all(&plan.directory)?;
@@ -134,11 +127,7 @@ impl Experiment for Planted {
         match self.0.filter(|_| keeper.run.engine.text == "forgetful") {
             None => (LINKBENCH.run)(request, &sound, keeper),
             Some(prefix) => {
-                let store = Forgetful {
-                    store: sound.into_store(),
-                    prefix,
-                };
-                let engine = RowEngine::new(store, plan.schema.clone());
+                let engine = sound.over(|store| Forgetful { store, prefix });
                 (LINKBENCH.run)(request, &engine, keeper)
             }
         }
