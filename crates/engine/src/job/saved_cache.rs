@@ -13,8 +13,8 @@ use crate::family::Family;
 use crate::runtime::IoPriority;
 use esker_files::saved_cache;
 use esker_files::table::{BlockCache, CachedBlock, LoadedBlocks};
-use esker_format::FileNo;
 use esker_format::saved_cache::{SavedCache, SavedCacheWriter, SavedTable};
+use esker_format::{FamilyId, FileNo};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 use std::collections::{BTreeMap, HashMap};
@@ -194,8 +194,9 @@ fn load_tables(core: &Core, saved: &Arc<SavedCache>) -> Phase {
             return Phase::Stopped;
         }
         state.set_left(Some((Arc::clone(saved), table.number)));
-        let outcome = match families.get(&table.number) {
-            Some(family) => load_table(core, family, &table, &mut loaded),
+        let family = families.get(&table.number).copied();
+        let outcome = match family.and_then(|id| core.trees.families.get(id)) {
+            Some(family) => load_table(core, &family, &table, &mut loaded),
             None => Ok(false),
         };
         state.note(|p| {
@@ -214,12 +215,12 @@ fn load_tables(core: &Core, saved: &Arc<SavedCache>) -> Phase {
     Phase::Loaded
 }
 
-/// The family of each table.
-fn families_of_tables(core: &Core) -> HashMap<FileNo, Arc<Family>> {
+/// The family of each table. Families may be dropped meanwhile.
+fn families_of_tables(core: &Core) -> HashMap<FileNo, FamilyId> {
     let mut found = HashMap::new();
     for family in core.trees.families.all() {
         for (_, file) in family.view_guard().version.files() {
-            found.insert(file.number, Arc::clone(&family));
+            found.insert(file.number, family.id);
         }
     }
     found

@@ -252,7 +252,7 @@ fn copies_leave_it_out_and_destruction_takes_it_along() -> Result<()> {
 fn families_with_caches_of_their_own_are_saved_together() -> Result<()> {
     let rig = Rig::new(&[]);
     let db = rig.open()?;
-    let options = db.default_family_handle().options().clone();
+    let options = rig.options().family;
     let other = db.create_family("other", options)?;
     for n in 0..KEYS {
         db.put_cf(&other, rig::key(n), rig::value(n))?;
