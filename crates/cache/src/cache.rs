@@ -216,6 +216,33 @@ impl<V> Cache<V> {
         if kept { Ok(held) } else { Err(CacheFull) }
     }
 
+    /// Whether [`Cache::insert_if_room`] would take a value of this charge.
+    pub fn has_room(&self, key: CacheKey, charge: usize) -> bool {
+        let hash = key.hash();
+        let charge = charge + self.metadata;
+        match &self.shards {
+            Shards::Lru(shards) => of_hash(shards, hash).lock().has_room(key, hash, charge),
+            Shards::Clock(shards) => of_hash(shards, hash).has_room(key, hash, charge),
+        }
+    }
+
+    /// Adds `value` as [`Cache::insert`] does, unless an entry would have to leave for it or one of
+    /// its key is there; whether it was added. It does not count as a use.
+    pub fn insert_if_room(
+        &self,
+        key: CacheKey,
+        value: V,
+        charge: usize,
+        priority: Priority,
+    ) -> bool {
+        let hash = key.hash();
+        let held = Held::new(key, value, charge + self.metadata, priority);
+        match &self.shards {
+            Shards::Lru(shards) => (of_hash(shards, hash).lock()).insert_if_room(&held, hash),
+            Shards::Clock(shards) => of_hash(shards, hash).insert_if_room(&held, hash),
+        }
+    }
+
     /// Removes an entry; whether there was one.
     pub fn erase(&self, key: CacheKey) -> bool {
         let hash = key.hash();

@@ -260,6 +260,20 @@ impl<V> Shard<V> {
         true
     }
 
+    /// Whether an entry of this charge can be added without another's leaving, and is not there.
+    pub(crate) fn has_room(&self, key: CacheKey, hash: u64, charge: usize) -> bool {
+        self.usage.saturating_add(charge) <= self.capacity && self.find(key, hash).is_none()
+    }
+
+    /// Adds an entry where [`Shard::has_room`] says so.
+    pub(crate) fn insert_if_room(&mut self, value: &Held<V>, hash: u64) -> bool {
+        if !self.has_room(value.0.key, hash, value.0.charge) {
+            return false;
+        }
+        let mut nothing = Removed::new();
+        self.insert(value, hash, &mut nothing)
+    }
+
     fn take_slot(&mut self, entry: Slot<V>) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.slab.0[slot as usize] = entry;

@@ -332,3 +332,40 @@ fn no_more_memory_is_taken_than_the_capacity() {
         assert!(free.memory(|_| size_of::<u64>()) > CAPACITY);
     }
 }
+
+#[test]
+fn what_finds_room_lets_nothing_leave() {
+    for charge_metadata in [false, true] {
+        for options in [
+            CacheOptions::lru(1 << 16),
+            CacheOptions::hyper_clock(1 << 16, 0),
+        ] {
+            let cache = Cache::new(CacheOptions {
+                num_shard_bits: 1,
+                charge_metadata,
+                ..options
+            });
+            put(&cache, 0, Priority::Low);
+            assert!(!cache.has_room(key(0), 1), "it is there");
+            assert!(!cache.insert_if_room(key(0), 7, 1, Priority::Low));
+            assert_eq!(cache.peek(key(0)).as_deref(), Some(&0));
+            let added: Vec<u64> = (1..2_000)
+                .filter(|n| cache.insert_if_room(key(*n), *n, 100, Priority::Low))
+                .collect();
+            assert!(added.len() > 150, "{} with {options:?}", added.len());
+            assert!(
+                cache.usage() <= 1 << 16,
+                "{} with {options:?}",
+                cache.usage()
+            );
+            let stats = cache.stats();
+            assert_eq!(stats.entries(), added.len() + 1);
+            assert_eq!(stats.by_priority.map(|p| p.evictions), [0; 3]);
+            for n in added {
+                assert_eq!(cache.lookup(key(n)).as_deref(), Some(&n));
+            }
+            assert!(!cache.has_room(key(5_000), 1 << 16));
+            assert!(!cache.insert_if_room(key(5_000), 1, usize::MAX >> 1, Priority::Low));
+        }
+    }
+}

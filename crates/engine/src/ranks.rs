@@ -6,6 +6,8 @@ use esker_sync::Rank;
 pub(crate) const ADMIN: Rank = Rank::new(10, "admin");
 /// How far a secondary instance has followed its primary.
 pub(crate) const FOLLOW: Rank = Rank::new(12, "follow");
+/// The file with the names of cached blocks.
+pub(crate) const SAVED_CACHE: Rank = Rank::new(15, "saved cache");
 /// The write-ahead log and the right to switch memtables.
 pub(crate) const LOG: Rank = Rank::new(20, "log");
 /// A log that takes no more records and is not synced yet.

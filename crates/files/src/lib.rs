@@ -11,4 +11,5 @@ pub mod draft;
 pub mod identity;
 pub mod log;
 pub mod manifest;
+pub mod saved_cache;
 pub mod table;

@@ -14,6 +14,8 @@ pub const IDENTITY: &str = "IDENTITY";
 pub const LOCK: &str = "LOCK";
 /// The human-readable log.
 pub const INFO_LOG: &str = "LOG";
+/// Names the blocks that were in the block cache when the database was closed. Esker's own.
+pub const SAVED_CACHE: &str = "ESKER_CACHE";
 /// The directory for write-ahead logs that are kept after their use.
 pub const ARCHIVE_DIR: &str = "archive";
 /// The directory for files that recovery does not trust.
@@ -42,6 +44,8 @@ pub enum FileKind {
     Lock,
     /// `LOG`, or `LOG.old.MICROSECONDS` with the time as its number.
     InfoLog,
+    /// `ESKER_CACHE`.
+    SavedCache,
     /// `METADB-N`.
     MetaDb,
     /// `COMPACTION_PROGRESS-MICROSECONDS`.
@@ -99,6 +103,7 @@ pub fn parse_file_name(name: &str) -> Option<(FileKind, FileNo)> {
         CURRENT => Some(FileKind::Current),
         IDENTITY => Some(FileKind::Identity),
         LOCK => Some(FileKind::Lock),
+        SAVED_CACHE => Some(FileKind::SavedCache),
         INFO_LOG | "LOG.old" => Some(FileKind::InfoLog),
         _ => None,
     };
@@ -186,6 +191,7 @@ mod tests {
             "OPTIONS-7.tmp",
             "LOG.old.x",
             "CURRENTx",
+            "ESKER_CACHE-7",
             "4611686018427387904.sst",
             "99999999999999999999.log",
         ] {

@@ -22,6 +22,7 @@ pub mod log;
 pub mod options_text;
 pub mod prefix;
 pub mod properties;
+pub mod saved_cache;
 pub mod timestamp;
 pub mod tombstone;
 pub mod unique_id;

@@ -166,6 +166,8 @@ catalogue! {
     RepairLogsAgain, "repair-logs-again", Repairs, Log, "A repaired database replays logs that are in tables.";
     RepairReadFailureIsDamage, "repair-read-failure-is-damage", Repairs, Tables, "A failed read is damage to repair.";
     BudgetForgetsReaders, "budget-forgets-readers", Model, Reading, "A memory budget does not count what open tables hold.";
+    SavedBlockShifted, "saved-block-shifted", Model, Reading, "A block that is loaded again gets the name of the one before it.";
+    SavedBlockUnverified, "saved-block-unverified", Rot, Reading, "Blocks that are loaded again are not verified.";
     VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";
 }
 

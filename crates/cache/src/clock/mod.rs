@@ -162,21 +162,49 @@ impl<V> ClockShard<V> {
         let patience = if state.strict { usize::MAX } else { PATIENCE };
         self.evict(state, entry.charge, patience, out);
         let fits = state.usage.saturating_add(entry.charge) <= self.room(state);
-        let main = state.ghosts.take(hash) || entry.priority == Priority::High;
-        match entry.priority {
-            Priority::High => entry.begin(USES_MAX, 0),
-            Priority::Low => entry.begin(0, GRACE),
-            Priority::Bottom => entry.begin(0, 0),
-        }
+        let main = begins_in_main(state, entry, hash);
         if (!fits && state.strict) || !self.put(state, entry, hash, main, out) {
             state.stats.refused += u64::from(state.strict);
             return !state.strict;
         }
-        state.entries += 1;
-        state.usage += entry.charge;
-        state.trial_usage += if main { 0 } else { entry.charge };
-        state.stats.came(entry.priority, entry.charge);
+        came(state, entry, main);
         true
+    }
+
+    /// Whether an entry of this charge can be added without another's leaving, and is not there.
+    pub(crate) fn has_room(&self, key: CacheKey, hash: u64, charge: usize) -> bool {
+        let state = self.state.lock();
+        self.has_room_in(&state, key, hash, charge)
+    }
+
+    fn has_room_in(&self, state: &State, key: CacheKey, hash: u64, charge: usize) -> bool {
+        let fits = state.usage.saturating_add(charge) <= self.room(state);
+        fits && self.table.locate(key, hash).is_none()
+    }
+
+    /// Adds an entry where [`ClockShard::has_room`] says so and the table has a slot for it, or may
+    /// grow without another's leaving.
+    pub(crate) fn insert_if_room(&self, held: &Held<V>, hash: u64) -> bool {
+        let entry = &held.0;
+        let state = &mut *self.state.lock();
+        if !self.has_room_in(state, entry.key, hash, entry.charge) {
+            return false;
+        }
+        let main = begins_in_main(state, entry, hash);
+        let is_put = self.table.put(entry, hash, main)
+            || (self.can_grow(state, entry.charge)
+                && self.grow(state)
+                && self.table.put(entry, hash, main));
+        if is_put {
+            came(state, entry, main);
+        }
+        is_put
+    }
+
+    /// Whether a table of twice the size leaves room for what is there and for `charge`.
+    fn can_grow(&self, state: &State, charge: usize) -> bool {
+        let more = self.charged_table(state);
+        state.usage.saturating_add(charge).saturating_add(more) <= self.room(state)
     }
 
     /// Finds a slot: in a larger table, or in place of another entry. False when there is none.
@@ -191,11 +219,7 @@ impl<V> ClockShard<V> {
         if self.table.put(entry, hash, main) {
             return true;
         }
-        // In a table that is nearly empty, two full buckets are chance: growth would not help.
-        while state.entries >= self.table.len() * SLOTS / 4 && self.table.grow() {
-            if state.ghosts.memory() > 0 {
-                state.ghosts.resize(self.names());
-            }
+        while self.grow(state) {
             if self.table.put(entry, hash, main) {
                 return true;
             }
@@ -205,6 +229,16 @@ impl<V> ClockShard<V> {
         };
         self.remove_evicted(state, victim, out);
         self.table.put(entry, hash, main)
+    }
+
+    /// Doubles the table, unless it is nearly empty: there two full buckets are chance, and growth
+    /// would not help.
+    fn grow(&self, state: &mut State) -> bool {
+        let grown = state.entries >= self.table.len() * SLOTS / 4 && self.table.grow();
+        if grown && state.ghosts.memory() > 0 {
+            state.ghosts.resize(self.names());
+        }
+        grown
     }
 
     /// The entry to leave out of those that share their buckets with this hash.
@@ -407,4 +441,21 @@ impl<V> ClockShard<V> {
     pub(crate) fn slots(&self) -> usize {
         self.table.len() * SLOTS
     }
+}
+
+/// Whether a new entry begins in the main pool. Gives it the marks that it begins with.
+fn begins_in_main<V>(state: &mut State, entry: &Entry<V>, hash: u64) -> bool {
+    match entry.priority {
+        Priority::High => entry.begin(USES_MAX, 0),
+        Priority::Low => entry.begin(0, GRACE),
+        Priority::Bottom => entry.begin(0, 0),
+    }
+    state.ghosts.take(hash) || entry.priority == Priority::High
+}
+
+fn came<V>(state: &mut State, entry: &Entry<V>, main: bool) {
+    state.entries += 1;
+    state.usage += entry.charge;
+    state.trial_usage += if main { 0 } else { entry.charge };
+    state.stats.came(entry.priority, entry.charge);
 }

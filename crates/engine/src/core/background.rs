@@ -1,5 +1,6 @@
 //! What background work shares: the jobs that run, their limits, and the wake-up of their threads.
 
+use super::saved_cache::SavedCacheState;
 use super::services::Services;
 use crate::registry::Jobs;
 use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
@@ -23,6 +24,8 @@ pub(crate) struct Background {
     pub(crate) resume_backoff: ResumeBackoff,
     /// Whether compactions are to end.
     pub(crate) compaction_abort: CompactionAbort,
+    /// The contents of the block cache that an earlier opening saved.
+    pub(crate) saved_cache: SavedCacheState,
     /// When statistics were last written into the LOG, by the clock.
     pub(crate) dumped_us: AtomicU64,
 }

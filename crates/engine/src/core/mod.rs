@@ -11,6 +11,7 @@ mod admin;
 mod background;
 mod budget;
 mod reads;
+mod saved_cache;
 mod services;
 mod trees;
 
@@ -18,6 +19,7 @@ pub(crate) use admin::{Admin, DbStats};
 pub(crate) use background::Background;
 pub(crate) use budget::BudgetPart;
 pub(crate) use reads::{CatchUp, ReadCore};
+pub(crate) use saved_cache::{Left, Phase, SavedCacheState};
 pub(crate) use services::{Identity, Services};
 pub(crate) use trees::Trees;
 

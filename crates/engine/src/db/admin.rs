@@ -6,7 +6,7 @@ use crate::family::{Family, FamilyHandle, FamilySet};
 use crate::health::HealthState;
 use crate::job::flush::release_logs;
 use crate::job::scheduler::{is_idle, settling};
-use crate::job::{manual, resume};
+use crate::job::{manual, resume, saved_cache};
 use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
     BlockCacheSource, Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
@@ -749,6 +749,7 @@ impl Handle {
             core.services.env.clock.sleep(Duration::from_millis(1));
         }
         if !core.admin.read_only {
+            saved_cache::save_at_close(core);
             self.note_end();
         }
         core.trees.store.close();

@@ -17,6 +17,7 @@ mod prepared;
 mod properties;
 mod ranges;
 mod reads;
+mod saved_cache;
 mod table_file;
 mod timestamps;
 mod updates;

@@ -12,6 +12,7 @@ mod lifetime;
 pub(crate) mod manual;
 pub(crate) mod output;
 pub(crate) mod resume;
+pub(crate) mod saved_cache;
 pub(crate) mod scheduler;
 mod statistics;
 mod subcompaction;

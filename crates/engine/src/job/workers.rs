@@ -17,6 +17,8 @@
 //! unused, twice as many may write, too, unless `max_background_flushes` says how many: writers
 //! stand still for a memtable, and no compaction could begin.
 //!
+//! The thread that fills the block cache after an opening is patient, too ([`super::saved_cache`]).
+//!
 //! A look calls no listener and waits for no job, so the next one can begin. What may wait
 //! ([`upkeep`]) comes after it.
 //!
@@ -26,6 +28,7 @@
 //! level 0.
 
 use super::resume;
+use super::saved_cache;
 use super::scheduler::{Job, JobKind, flush_for_reads, next_job, relieve, run, spare_bytes};
 use crate::core::Core;
 use crate::health::{ErrorSource, HealthState};
@@ -139,6 +142,9 @@ fn look(core: &Arc<Core>, at_work: &mut AtWork) -> Vec<Job> {
         if core.trees.obsolete_files.is_any() || core.trees.obsolete_files.is_archive_due() {
             delete_files(core, at_work);
         }
+        if core.background.saved_cache.take_due() {
+            load_saved_cache(core, at_work);
+        }
         if at_work.end_look(seen) {
             return own;
         }
@@ -202,6 +208,26 @@ fn delete_files(core: &Arc<Core>, at_work: &AtWork) {
     {
         // Closing the database deletes them.
         deletion.store(IDLE, Ordering::Release);
+    }
+}
+
+/// Has one thread load what an earlier opening had in the block cache.
+fn load_saved_cache(core: &Arc<Core>, at_work: &AtWork) {
+    let (own, another) = (Arc::downgrade(core), at_work.another());
+    let body = move || {
+        with_core(&own, another, |core, _| {
+            guarded(core, "loading of the block cache", || {
+                saved_cache::load(core)
+            });
+        });
+    };
+    let executor = &core.services.env.executor;
+    if executor
+        .spawn_patient("esker-cache", Box::new(body))
+        .is_err()
+    {
+        // The next look tries again.
+        core.background.saved_cache.put_off();
     }
 }
 

@@ -12,6 +12,7 @@ use esker_cache::{Cache, CacheKey, CacheOptions, Held, Priority};
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::table::{
     BlockCache, ReadContext, TableCursor, TableObserver, TableReader, TableReaderOptions,
+    cache_name,
 };
 use esker_format::{FileNo, KeyOrder, Level, file_name};
 use esker_lsm::file::{FileMeta, FileStats};
@@ -270,6 +271,11 @@ impl Tables {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// The first half of the names that the table's blocks have in the block cache.
+    pub(crate) fn cache_name(&self, number: FileNo) -> u64 {
+        cache_name(self.salt, number)
     }
 
     /// Forgets the reader of a table that was deleted.

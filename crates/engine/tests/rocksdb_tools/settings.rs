@@ -90,6 +90,8 @@ fn database(rng: &mut Rng) -> String {
         "max_manifest_file_size",
         rng.word(&["4096", "1073741824"]),
     );
+    // A file of our own beside those that RocksDB knows.
+    set(&mut list, "save_block_cache", "true");
     list
 }
 

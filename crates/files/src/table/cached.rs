@@ -2,6 +2,7 @@
 
 use super::filter_block::FilterBlock;
 use esker_cache::{Cache, CacheKey, Held};
+use esker_format::FileNo;
 use esker_format::block::{Block, BlockSource, IndexBlock};
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::memory::usable_size;
@@ -84,6 +85,12 @@ fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
+}
+
+/// The first half of the names that the blocks of file `file_no` have in the cache, in the database
+/// that `salt` stands for; the second half is where a block begins.
+pub fn cache_name(salt: u64, file_no: FileNo) -> u64 {
+    TableCacheId::new(salt, file_no.0).0
 }
 
 impl TableCacheId {

@@ -131,16 +131,7 @@ impl Fetcher {
                 Stored::Lent(bytes) => bytes,
                 Stored::Own(bytes) => return self.take(handle, bytes, verify, dict, stages),
             };
-            let codec = self.check(handle, stored, verify)?;
-            lap(stages, Stage::Checksum);
-            let body = &stored[..handle.size as usize];
-            return match codec {
-                Codec::None => Ok(RawBlock {
-                    bytes: body.to_vec(),
-                    codec,
-                }),
-                _ => self.expand(handle, codec, body, dict, stages),
-            };
+            return self.copy(handle, stored, verify, dict, stages);
         }
         if stored_len >= LARGE_BLOCK {
             let stored = self.file.read_to_vec(handle.offset, stored_len)?;
@@ -168,6 +159,28 @@ impl Fetcher {
         let raw = self.expand(handle, codec, &stored[..handle.size as usize], dict, stages);
         SCRATCH.with(|s| *s.borrow_mut() = stored);
         raw
+    }
+
+    /// The block in `stored`, which others have read.
+    pub(super) fn copy(
+        &self,
+        handle: BlockHandle,
+        stored: &[u8],
+        verify: bool,
+        dict: Option<&Dictionary>,
+        stages: Option<&StageClock>,
+    ) -> Result<RawBlock> {
+        self.check_len(handle, stored.len())?;
+        let codec = self.check(handle, stored, verify)?;
+        lap(stages, Stage::Checksum);
+        let body = &stored[..handle.size as usize];
+        match codec {
+            Codec::None => Ok(RawBlock {
+                bytes: body.to_vec(),
+                codec,
+            }),
+            _ => self.expand(handle, codec, body, dict, stages),
+        }
     }
 
     /// The block in `stored`, which becomes the raw one when it is not compressed.

@@ -29,12 +29,13 @@ mod reader;
 mod salvage;
 mod search;
 mod stages;
+mod warm;
 mod windows;
 mod work;
 
 pub use admin::{Anchor, BlockInfo, BlockKind};
 pub use builder::{TABLE_BUILDERS, TableBuilder, TableSummary};
-pub use cached::{BlockCache, CachedBlock};
+pub use cached::{BlockCache, CachedBlock, cache_name};
 pub use context::{FoundEntry, LookupKey, PinnedBlockValue, ReadContext, ReadCounters};
 pub use cursor::TableCursor;
 pub use filter_block::FilterBlock;
@@ -48,4 +49,5 @@ pub use options::{
 pub use reader::{Meta, TableReader};
 pub use salvage::{Damage, Salvage, SalvageOptions, Walked};
 pub use stages::{Stage, StageClock, StageTimes};
+pub use warm::{LoadedBlocks, Patience};
 pub use work::{ReadFigure, ReadWork, add_read_work, reset_read_work, set_read_work_counting};

@@ -277,7 +277,12 @@ impl TableReader {
         })
     }
 
-    fn decode(&self, handle: BlockHandle, bytes: Vec<u8>, kind: Kind) -> Result<CachedBlock> {
+    pub(super) fn decode(
+        &self,
+        handle: BlockHandle,
+        bytes: Vec<u8>,
+        kind: Kind,
+    ) -> Result<CachedBlock> {
         let place = |e| self.fetcher.place(e, handle);
         Ok(match kind {
             Kind::Data => CachedBlock::Data(Block::parse_data(bytes).map_err(place)?),

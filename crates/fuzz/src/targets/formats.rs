@@ -11,6 +11,7 @@ use esker_format::coding::Reader;
 use esker_format::edit::{BlobAddition, BlobGarbage, NewFile, VersionEdit, WalAddition};
 use esker_format::footer::{BlockHandle, FOOTER_LEN, Footer};
 use esker_format::properties::TableProperties;
+use esker_format::saved_cache::{SavedCache, SavedCacheWriter};
 use esker_format::unique_id::{UniqueId, decode_session_id, encode_session_id};
 use esker_format::wide_column::{self, Column};
 use esker_format::{FamilyId, FileNo, InternalKey, KeyOrder, Level, ParsedKey, Seq, ValueType};
@@ -55,6 +56,14 @@ pub(super) const TARGETS: &[Target] = &[
         run: blob_parts,
         seeds: blob_pieces,
         change: change_blob_part,
+        memory: SMALL,
+    },
+    Target {
+        name: "saved-cache",
+        about: "lists of cached blocks",
+        run: saved_cache,
+        seeds: saved_caches,
+        change: change_saved_cache,
         memory: SMALL,
     },
     Target {
@@ -445,6 +454,50 @@ fn blob_parts(input: &[u8]) {
         index.encode(&mut again);
         same_again(&index, BlobIndex::decode(&again));
     }
+}
+
+// ---- lists of cached blocks ----
+
+fn saved_caches() -> Vec<Seed> {
+    let mut some = SavedCacheWriter::default();
+    some.add(FileNo(7), &[0, 4_000, 8_123, 1 << 40]);
+    some.add(FileNo(8), &[0]);
+    some.add(FileNo(300), &[u64::MAX - 1, u64::MAX]);
+    vec![
+        ("some", some.finish()),
+        ("none", SavedCacheWriter::default().finish()),
+    ]
+}
+
+fn change_saved_cache(input: &mut Vec<u8>, source: &mut Source<'_>) {
+    mutate::bytes(input, source);
+    let Some(at) = input.len().checked_sub(4) else {
+        return;
+    };
+    let sum = esker_codec::checksum::mask(esker_codec::checksum::crc32c(&input[..at]));
+    input[at..].copy_from_slice(&sum.to_le_bytes());
+}
+
+fn saved_cache(input: &[u8]) {
+    let Ok(saved) = SavedCache::decode(input.to_vec()) else {
+        return;
+    };
+    let (mut again, mut blocks) = (SavedCacheWriter::default(), 0);
+    for table in saved.tables() {
+        let offsets: Vec<u64> = table.offsets().collect();
+        assert_eq!(offsets.len() as u64, table.count);
+        assert!(offsets.is_sorted_by(|a, b| a < b), "{offsets:?}");
+        again.add(table.number, &offsets);
+        blocks += table.count;
+    }
+    assert_eq!(saved.blocks(), blocks);
+    // Numbers that were written in more bytes than they need are others.
+    let again = SavedCache::decode(again.finish()).expect("what was read can be written");
+    let listed = |saved: &SavedCache| -> Vec<(FileNo, Vec<u64>)> {
+        let tables = saved.tables();
+        tables.map(|t| (t.number, t.offsets().collect())).collect()
+    };
+    assert_eq!(listed(&saved), listed(&again));
 }
 
 // ---- keys ----

@@ -142,6 +142,9 @@ option_table! {
     memory_budget_memtables_min: usize = 0, Live, Memory, Own, AtOpen;
     /// Keeps the split as it is at first.
     memory_budget_fixed: bool = false, Live, Memory, Own, AtOpen;
+    /// Saves at closing which blocks the block cache holds, and loads them in the background after
+    /// opening, as far as there is room.
+    save_block_cache: bool = false, Live, Read, Own, AnyTime;
     /// Bytes that a compaction reads at once of each input, while it merges the bytes before: at
     /// least 256 KB, less if all inputs together would exceed 8 MB, and 0 for readahead that grows.
     compaction_readahead_size: usize = 2 << 20, Live, Jobs, Both, AnyTime;

@@ -57,6 +57,7 @@ pub(super) fn choices(area: Area) -> &'static [(&'static str, &'static [&'static
             ("prefix_extractor", &["nullptr", "rocksdb.FixedPrefix.3"]),
             ("block_size", &["256"]),
             ("memory_budget", &["0", "0", "2097152"]),
+            ("save_block_cache", &["true"]),
         ],
         Area::Ingestion => &[
             ("db_write_buffer_size", &["2048", "6000"]),

@@ -187,6 +187,8 @@ impl Settings {
         if around.one_in(8) {
             settings.push("memory_budget", "2097152");
         }
+        let saves = around.one_in(3).to_string();
+        settings.push("save_block_cache", &saves);
         if let Some(area) = area_of(seed) {
             settings.lean(area);
         }

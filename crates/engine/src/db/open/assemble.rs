@@ -4,7 +4,8 @@
 //! Used by one thread, the one that opens.
 
 use super::Opening;
-use crate::core::{Admin, Background, BudgetPart, Core, Identity, ReadCore, Services, Trees};
+use crate::core::{Admin, Background, BudgetPart, Core, Identity, ReadCore, SavedCacheState};
+use crate::core::{Services, Trees};
 use crate::family::{Family, FamilySet};
 use crate::health::Health;
 use crate::memory::{MemoryBudget, SstFileManager, WriteBufferManager};
@@ -156,6 +157,7 @@ impl Opening {
             ),
             resume_backoff: ResumeBackoff::default(),
             compaction_abort: CompactionAbort::default(),
+            saved_cache: SavedCacheState::new(self.db.save_block_cache && !self.is_read_only()),
             dumped_us: AtomicU64::new(env.clock.now_us()),
         };
         let given = self.db.shared_memory_budget.as_ref();

@@ -1,7 +1,7 @@
 //! What the block cache holds, by the kind of block.
 
 use super::{PropertyMap, human};
-use crate::core::Core;
+use crate::core::{Core, Phase};
 use crate::family::Family;
 use esker_files::table::{BlockCache, CachedBlock};
 use esker_sync::Arc;
@@ -121,4 +121,31 @@ pub(super) fn map(core: &Core, family: &Family) -> Option<PropertyMap> {
         );
     }
     Some(out)
+}
+
+/// How far the loading of what an earlier opening had in the cache has come.
+pub(super) fn load_text(core: &Core) -> String {
+    let p = core.background.saved_cache.progress();
+    let phase = match p.phase {
+        Phase::Nothing => "nothing to load",
+        Phase::Waits => "waits",
+        Phase::Loads => "loads",
+        Phase::Loaded => "loaded",
+        Phase::Stopped => "stopped",
+        Phase::Unreadable => "unreadable",
+    };
+    let mut text = format!("phase: {phase}\n");
+    for (name, figure) in [
+        ("saved blocks", p.named),
+        ("loaded blocks", p.loaded.blocks),
+        ("loaded bytes", p.loaded.bytes),
+        ("left out", p.loaded.left_out),
+        ("no blocks", p.loaded.unknown),
+        ("tables gone", p.tables_gone),
+        ("tables failed", p.tables_failed),
+        ("microseconds", p.micros),
+    ] {
+        let _ = writeln!(text, "{name}: {figure}");
+    }
+    text
 }

@@ -35,7 +35,7 @@ pub type PropertyMap = BTreeMap<String, String>;
 
 /// Names of texts, without the prefix `rocksdb.`; those that end in `-at-level` and the like take a
 /// number.
-const TEXTS: [&str; 25] = [
+const TEXTS: [&str; 26] = [
     "num-files-at-level",
     "compression-ratio-at-level",
     "levelstats",
@@ -61,6 +61,7 @@ const TEXTS: [&str; 25] = [
     "esker.memory",
     "esker.shape",
     "esker.memory-budget",
+    "esker.cache-load",
 ];
 
 /// The property's name without its argument, and the argument.
@@ -195,6 +196,7 @@ fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
         ("esker.read-amplification", None) => Some(reads::text(family)),
         ("esker.memory", None) => Some(memory::text(core)),
         ("esker.stalls", None) => Some(stalls::text(core)),
+        ("esker.cache-load", None) => Some(cache::load_text(core)),
         ("esker.memory-budget", None) => Some(memory_budget(core)),
         ("esker.shape", None) => Some(esker_lsm::shape::draw(&family.view_guard().version)),
         _ => None,
