@@ -60,9 +60,11 @@ fn damage_at_every_byte_is_told_and_harmless() -> Result<()> {
     }
     assert!(rig.is_told("its saved contents are left out: "));
     let db = opened(&rig, &whole)?;
-    assert_eq!(
-        (phase(&db).as_str(), figure(&db, "loaded blocks")),
-        ("loaded", 4)
+    let loaded = figure(&db, "loaded blocks");
+    assert_eq!(phase(&db), "loaded");
+    assert!(
+        loaded > 3 && loaded == figure(&db, "saved blocks"),
+        "{loaded}"
     );
     Ok(())
 }
@@ -79,7 +81,7 @@ fn a_place_that_is_none_of_a_block_is_not_loaded() -> Result<()> {
         |at| at + 1,
         |at| at ^ 0x100,
         |at| at + (1 << 40),
-        |at| at | 1,
+        |at| at + 3,
     ];
     for shift in shifts {
         let mut writer = SavedCacheWriter::default();

@@ -71,8 +71,11 @@ struct File {
 
 impl RandomAccessFile for File {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        self.orders.reads.fetch_add(1, Ordering::SeqCst);
-        if buf.len() > LARGE {
+        let is_table = self.file.path().extension().is_some_and(|e| e == "sst");
+        self.orders
+            .reads
+            .fetch_add(u64::from(is_table), Ordering::SeqCst);
+        if is_table && buf.len() > LARGE {
             if self.orders.holds.swap(false, Ordering::SeqCst) {
                 let (held, changed) = &self.orders.held;
                 let mut held = held.lock().expect("nobody panics");
