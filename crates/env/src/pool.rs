@@ -7,8 +7,8 @@
 //! interface that may be forbidden is needed.
 //!
 //! Threads are started when requests find no idle one, up to [`THREADS_MAX`]. They end with the
-//! [`IoPool`], or when no request came for [`LINGER`]: each database has a pool, and an idle one has
-//! no thread.
+//! [`IoPool`], or when no request came for [`LINGER`]: each database has a pool, and an idle one
+//! has no thread.
 //!
 //! Invariant: a thread of the pool never owns the pool, so it never waits for itself. Under the
 //! lock here only leaves are taken.
