@@ -1,4 +1,5 @@
-//! Which blocks of which tables were in the block cache: the file [`super::file_name::SAVED_CACHE`].
+//! Which blocks of which tables were in the block cache: the file
+//! [`super::file_name::SAVED_CACHE`].
 //!
 //! ```text
 //! file     := magic version table* checksum

@@ -233,7 +233,7 @@ fn load_table(
     saved: &SavedTable<'_>,
     loaded: &mut LoadedBlocks,
 ) -> Result<bool> {
-    let (services, background) = (&core.services, &core.background);
+    let background = &core.background;
     let found = (family.view_guard().version.find_file(saved.number))
         .map(|(level, file)| (level, Arc::clone(file)));
     let Some((level, file)) = found else {
@@ -244,7 +244,6 @@ fn load_table(
         if cv.is_closing() {
             return Err(Error::shutdown());
         }
-        services.env.executor.give_way();
         background.limiter.read(bytes, IoPriority::Low, cv)
     };
     let table = core.trees.tables.get(&file, level, &family.reading)?;
