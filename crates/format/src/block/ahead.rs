@@ -195,7 +195,7 @@ impl<B: BlockSource> BlockCursor<B> {
         key: &mut [u8; ROOM],
     ) -> bool {
         let len = self.key().len();
-        if !self.is_plain() || len > KEY_MAX || len < TRAILER_LEN {
+        if !self.is_plain() || !(TRAILER_LEN..=KEY_MAX).contains(&len) {
             return false;
         }
         batch.reserve(limits.most);
