@@ -369,23 +369,23 @@ pub extern "C" fn rocksdb_iter_seek_for_prev(
     );
 }
 
-/// Whether the step is one of a long walk; then it is done.
+/// Whether the step is one of a long walk.
 #[inline(always)]
-fn step_far(iterator: *mut rocksdb_iterator_t, toward: Toward) -> bool {
-    let Ok(at) = exclusive(iterator) else {
-        return false;
-    };
-    let is_long = at.walked.is_long(toward);
-    if is_long {
-        if at.walked.toward() == toward
-            && let Some(here) = at.walked.ahead().step()
-        {
-            at.here = here;
-        } else {
-            walk_on(iterator, toward);
-        }
+fn is_far(iterator: *mut rocksdb_iterator_t, toward: Toward) -> bool {
+    exclusive(iterator).is_ok_and(|at| at.walked.is_long(toward))
+}
+
+/// A step of a long walk. Apart, so that the first steps stay small.
+#[inline(never)]
+fn step_far(iterator: *mut rocksdb_iterator_t, toward: Toward) {
+    if let Ok(at) = exclusive(iterator)
+        && at.walked.toward() == toward
+        && let Some(here) = at.walked.ahead().step()
+    {
+        at.here = here;
+    } else {
+        walk_on(iterator, toward);
     }
-    is_long
 }
 
 /// Has the iterator show the next entries, or takes one step in the other direction.
@@ -425,29 +425,31 @@ fn walk_on(iterator: *mut rocksdb_iterator_t, toward: Toward) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_next(iterator: *mut rocksdb_iterator_t) {
-    if !step_far(iterator, Toward::Next) {
-        go_showing(
-            iterator,
-            |it, here| it.next_showing(|key, value| here.is_at(key, value)),
-            MergedIterator::next,
-        );
+    if is_far(iterator, Toward::Next) {
+        return step_far(iterator, Toward::Next);
     }
+    go_showing(
+        iterator,
+        |it, here| it.next_showing(|key, value| here.is_at(key, value)),
+        MergedIterator::next,
+    );
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_prev(iterator: *mut rocksdb_iterator_t) {
-    if !step_far(iterator, Toward::Previous) {
-        go_showing(
-            iterator,
-            |it, here| {
-                it.prev();
-                if let Some((key, value)) = it.entry() {
-                    here.is_at(key, value);
-                }
-            },
-            MergedIterator::prev,
-        );
+    if is_far(iterator, Toward::Previous) {
+        return step_far(iterator, Toward::Previous);
     }
+    go_showing(
+        iterator,
+        |it, here| {
+            it.prev();
+            if let Some((key, value)) = it.entry() {
+                here.is_at(key, value);
+            }
+        },
+        MergedIterator::prev,
+    );
 }
 
 #[unsafe(no_mangle)]

@@ -33,7 +33,7 @@ macro_rules! on {
 }
 
 impl Cursor for Source {
-    #[inline]
+    #[inline(always)]
     fn valid(&self) -> bool {
         on!(self, c => c.valid())
     }
@@ -392,7 +392,8 @@ impl Cursor for LevelCursor {
         }
     }
 
-    #[inline]
+    /// Once for each step of a walk: always inlined.
+    #[inline(always)]
     fn next(&mut self) {
         let Some(t) = &mut self.table else {
             self.deferred = Deferred::No;

@@ -393,7 +393,7 @@ impl<C: Cursor> VisibleCursor<C> {
 
     /// To the next key, which `show` sees with its value, if there is one: quicker than to ask for
     /// them afterwards. Only while valid.
-    #[inline]
+    #[inline(always)]
     pub fn next_showing(&mut self, mut show: impl FnMut(&[u8], &[u8])) {
         if !self.move_on(&mut show)
             && let Some((key, value)) = self.entry()
