@@ -104,8 +104,6 @@ catalogue! {
     FollowerToldEarly, "follower-told-early", Schedules, Threads, "A follower is told that its write is done before its group is visible.";
     QueueLeftAlone, "queue-left-alone", Schedules, Threads, "The log lock is released and nobody wakes the writer at the front of the queue.";
     GroupsOutOfOrder, "groups-out-of-order", Schedules, Threads, "A group is visible before the one in front of it.";
-    ConvertedBesideIngestion, "converted-beside-ingestion", Model, Reading,
-        "A range deletion that an iterator wrote hides a file that was ingested meanwhile.";
     ConvertedIntoLater, "converted-into-later", Model, Reading,
         "A range deletion of an old snapshot goes into a memtable that begins after it.";
     PublishBesideFollower, "publish-beside-follower", Schedules, Threads, "A group is visible while a follower inserts its own batch.";
@@ -167,7 +165,6 @@ catalogue! {
     RepairReadFailureIsDamage, "repair-read-failure-is-damage", Repairs, Tables, "A failed read is damage to repair.";
     BudgetForgetsReaders, "budget-forgets-readers", Model, Reading, "A memory budget does not count what open tables hold.";
     SavedBlockShifted, "saved-block-shifted", Model, Reading, "A block that is loaded again gets the name of the one before it.";
-    SavedBlockUnverified, "saved-block-unverified", Rot, Reading, "Blocks that are loaded again are not verified.";
     VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";
 }
 

@@ -14,7 +14,6 @@ use super::{Family, View};
 use esker_format::Seq;
 use esker_lsm::visible::DeletedRange;
 use esker_status::Result;
-use esker_status::seeded::{Bug, seeded};
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU64, Ordering};
 
@@ -62,9 +61,8 @@ impl Family {
     ) -> Result<bool> {
         let is_same = || {
             let now = &self.ingestions;
-            seeded(Bug::ConvertedBesideIngestion)
-                || (now.begun.load(Ordering::SeqCst) == begun
-                    && now.ended.load(Ordering::SeqCst) == begun)
+            let (started, ended) = (&now.begun, &now.ended);
+            started.load(Ordering::SeqCst) == begun && ended.load(Ordering::SeqCst) == begun
         };
         view.mem.convert(seq, &range.begin, &range.end, is_same)
     }

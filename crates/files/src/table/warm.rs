@@ -146,8 +146,7 @@ impl TableReader {
         stored: &[u8],
         loaded: &mut LoadedBlocks,
     ) -> Result<()> {
-        let verify = !seeded(Bug::SavedBlockUnverified);
-        let raw = (self.fetcher).copy(block, stored, verify, self.dict.as_ref(), None)?;
+        let raw = (self.fetcher).copy(block, stored, true, self.dict.as_ref(), None)?;
         if let Some(o) = &self.options.observer {
             o.block_read(self.options.level, BlockRole::Data, stored.len(), 0);
             if raw.codec != Codec::None {
