@@ -186,13 +186,9 @@ impl EntryTable {
         if h.shared as usize > user_len.min(prefix + 8) {
             return None;
         }
-        let mut head = Head {
-            bytes: [0; HEAD],
-            len: prefix + 8,
-        };
-        head.bytes[..PREFIX_MAX].copy_from_slice(&self.prefix);
-        head.bytes[prefix..prefix + 8].copy_from_slice(&self.words[i].to_be_bytes());
-        Some(head)
+        let mut bytes = [0; HEAD];
+        let len = self.begin_key(i, &mut bytes);
+        Some(Head { bytes, len })
     }
 }
 
