@@ -19,6 +19,7 @@ pub mod footer;
 pub mod ids;
 pub mod key;
 pub mod log;
+mod named_enum;
 pub mod options_text;
 pub mod prefix;
 pub mod properties;

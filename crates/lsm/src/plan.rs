@@ -340,6 +340,11 @@ impl Busy {
         let mut running = self.running.iter();
         running.any(|r| r.output_level == level && r.output_bytes > 0)
     }
+    /// Whether a running plan only moves files.
+    pub fn moves_files(&self) -> bool {
+        let mut running = self.running.iter();
+        running.any(|r| r.sorted_runs > 0 && r.output_bytes == 0)
+    }
     /// Sorted runs that running plans merge: files of level 0, and one for each deeper level.
     pub fn sorted_runs(&self) -> usize {
         self.running.iter().map(|r| r.sorted_runs).sum()

@@ -2,36 +2,40 @@
 //!
 //! Plain values under RocksDB's names; the picker, the targets and the sizes of levels read them.
 
-/// How a family is kept in shape; RocksDB's `CompactionStyle`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[repr(u8)]
-pub enum CompactionStyle {
-    /// Sorted levels that grow by a factor.
-    #[default]
-    Level = 0,
-    /// Sorted runs, merged when similar or too many.
-    Universal = 1,
-    /// The oldest files are dropped.
-    Fifo = 2,
-    /// Only what the user asks for.
-    None = 3,
+use esker_format::named_enum;
+
+named_enum! {
+    /// How the tree is kept in shape; RocksDB's `CompactionStyle`.
+    #[derive(Default)]
+    pub enum CompactionStyle {
+        /// Levels, each some times larger than the one above.
+        #[default]
+        Level = 0 "kCompactionStyleLevel",
+        /// Sorted runs of similar size are merged.
+        Universal = 1 "kCompactionStyleUniversal",
+        /// The oldest files are dropped.
+        Fifo = 2 "kCompactionStyleFIFO",
+        /// Nothing is compacted unless asked for.
+        None = 3 "kCompactionStyleNone",
+    }
 }
 
-/// Which file of a level goes first; RocksDB's `CompactionPri`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[repr(u8)]
-pub enum CompactionPri {
-    /// The largest, counting what its deletions free.
-    ByCompensatedSize = 0,
-    /// Whose newest write is oldest.
-    OldestLargestSeqFirst = 1,
-    /// Whose oldest write is oldest.
-    OldestSmallestSeqFirst = 2,
-    /// Which meets the fewest bytes below for its size.
-    #[default]
-    MinOverlappingRatio = 3,
-    /// One after the other.
-    RoundRobin = 4,
+named_enum! {
+    /// Which file of a level goes first; RocksDB's `CompactionPri`.
+    #[derive(Default)]
+    pub enum CompactionPri {
+        /// The largest, with deletions counted extra.
+        ByCompensatedSize = 0 "kByCompensatedSize",
+        /// The one whose newest entry is oldest.
+        OldestLargestSeqFirst = 1 "kOldestLargestSeqFirst",
+        /// The one whose oldest entry is oldest.
+        OldestSmallestSeqFirst = 2 "kOldestSmallestSeqFirst",
+        /// The one that overlaps least with the next level, relative to its size.
+        #[default]
+        MinOverlappingRatio = 3 "kMinOverlappingRatio",
+        /// Each in turn.
+        RoundRobin = 4 "kRoundRobin",
+    }
 }
 
 /// Options of universal compaction.
@@ -54,7 +58,7 @@ pub struct UniversalOptions {
     /// The most runs that a read may meet: -1 for the trigger, 0 for as many as sizes that grow by
     /// the ratio make.
     pub max_read_amp: i32,
-    /// Large merges are cut into slices where that is not much dearer.
+    /// Large merges are cut into slices where that costs little more.
     pub incremental: bool,
     /// Percent above the largest run that tables and what running merges may write take together; 0
     /// for no bound.

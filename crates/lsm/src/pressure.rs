@@ -4,11 +4,10 @@
 //! Pure functions of a version, its targets and the options. Pickers order plans by it
 //! ([`crate::pick::urgency`]), and writers are slowed down by [`StackFill`].
 
-use crate::policy::{CompactionStyle, Policy};
+use crate::policy::Policy;
 use crate::score::{Targets, targets};
 use crate::version::Version;
-use crate::writers::NEAR;
-use esker_format::Level;
+use crate::writers::{StallTrigger, level0_tables};
 
 /// A batch is so large a part of the last level.
 const RUN_PART: f64 = 0.15;
@@ -18,6 +17,12 @@ const RUN_MEMTABLES: f64 = 80.0;
 /// The part of what level 0 and all levels of runs can take that is as much as there should ever
 /// be: slices begin where the most lies, so half of it is usual.
 const FULL: f64 = 1.0;
+
+/// Where a stack slows writers down, in parts of its room, and where it would be full twice.
+const OF_STACK: StallTrigger = StallTrigger {
+    slowdown: 1.0,
+    stop: 2.0,
+};
 
 /// How much a stack holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,23 +88,6 @@ pub struct Needs {
     pub debt: f64,
 }
 
-/// How near `value` is to where writers are slowed down, and past it to where they are stopped.
-fn need(value: f64, slowdown: f64, stop: f64) -> f64 {
-    if slowdown <= 0.0 {
-        return 0.0;
-    }
-    let part = value / slowdown;
-    if part < NEAR {
-        0.0
-    } else if part < 1.0 {
-        2.0 + (part - NEAR) / (1.0 - NEAR)
-    } else if stop > slowdown {
-        3.0 + ((value - slowdown) / (stop - slowdown)).min(1.0)
-    } else {
-        4.0
-    }
-}
-
 impl Needs {
     pub(crate) fn of(
         version: &Version,
@@ -107,24 +95,12 @@ impl Needs {
         fill: Option<StackFill>,
         debt: u64,
     ) -> Self {
-        let runs = if policy.compaction_style == CompactionStyle::Universal {
-            version.sorted_runs()
-        } else {
-            version.level(Level::L0).len()
-        };
+        let triggers = policy.stall_triggers();
         Needs {
-            level0: need(
-                runs as f64,
-                f64::from(policy.level0_slowdown_writes_trigger),
-                f64::from(policy.level0_stop_writes_trigger),
-            ),
-            stack: fill.map_or(0.0, |fill| need(fill.part(), 1.0, 2.0)),
+            level0: (triggers.level0).need(level0_tables(version, policy.compaction_style) as f64),
+            stack: fill.map_or(0.0, |fill| OF_STACK.need(fill.part())),
             has_tiered_runs: fill.is_some(),
-            debt: need(
-                debt as f64,
-                policy.soft_pending_compaction_bytes_limit as f64,
-                policy.hard_pending_compaction_bytes_limit as f64,
-            ),
+            debt: triggers.debt.need(debt as f64),
         }
     }
 }

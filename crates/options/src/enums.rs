@@ -1,51 +1,11 @@
 //! The closed sets of option values, with RocksDB's names and numbers.
+//!
+//! Those that decisions about trees go by are declared with the decisions, in `esker_lsm`.
 
-/// Declares an enum whose variants have RocksDB's names and numbers.
-macro_rules! named_enum {
-    (
-        $(#[$meta:meta])*
-        $vis:vis enum $name:ident {
-            $( $(#[$vmeta:meta])* $variant:ident = $number:literal $text:literal $(| $other:literal)*, )+
-        }
-    ) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        $vis enum $name {
-            $( $(#[$vmeta])* $variant = $number, )+
-        }
+use esker_format::named_enum;
 
-        impl $name {
-            /// Every value.
-            pub const ALL: &[$name] = &[$($name::$variant),+];
-
-            /// RocksDB's name.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $( $name::$variant => $text, )+
-                }
-            }
-
-            /// RocksDB's number.
-            pub fn number(self) -> u8 {
-                self as u8
-            }
-
-            /// The value with RocksDB's number.
-            pub fn from_number(number: u8) -> Option<Self> {
-                Self::ALL.iter().copied().find(|v| v.number() == number)
-            }
-
-            /// The value with this name.
-            pub fn from_name(name: &str) -> Option<Self> {
-                match name {
-                    $( $text $(| $other)* => Some($name::$variant), )+
-                    _ => None,
-                }
-            }
-        }
-    };
-}
+pub use esker_lsm::pick::manual::BottommostLevelCompaction;
+pub use esker_lsm::policy::{CompactionPri, CompactionStyle};
 
 named_enum! {
     /// What a block or a file is compressed with.
@@ -70,38 +30,6 @@ named_enum! {
         Zstd = 7 "kZSTD" | "kZSTDNotFinalCompression",
         /// "Not given": the family's `compression` counts.
         Disable = 255 "kDisableCompressionOption",
-    }
-}
-
-named_enum! {
-    /// How the tree is kept in shape.
-    #[derive(Default)]
-    pub enum CompactionStyle {
-        /// Levels, each some times larger than the one above.
-        #[default]
-        Level = 0 "kCompactionStyleLevel",
-        /// Sorted runs of similar size are merged.
-        Universal = 1 "kCompactionStyleUniversal",
-        /// The oldest files are dropped.
-        Fifo = 2 "kCompactionStyleFIFO",
-        /// Nothing is compacted unless asked for.
-        None = 3 "kCompactionStyleNone",
-    }
-}
-
-named_enum! {
-    /// Which file of a level goes first.
-    pub enum CompactionPri {
-        /// The largest, with deletions counted extra.
-        ByCompensatedSize = 0 "kByCompensatedSize",
-        /// The one whose newest entry is oldest.
-        OldestLargestSeqFirst = 1 "kOldestLargestSeqFirst",
-        /// The one whose oldest entry is oldest.
-        OldestSmallestSeqFirst = 2 "kOldestSmallestSeqFirst",
-        /// The one that overlaps least with the next level, relative to its size.
-        MinOverlappingRatio = 3 "kMinOverlappingRatio",
-        /// Each in turn.
-        RoundRobin = 4 "kRoundRobin",
     }
 }
 

@@ -54,7 +54,7 @@ mod l0_estimator;
 use crate::observe::StallCause;
 use crate::options::FamilyOptions;
 use esker_lsm::pressure::StackFill;
-use esker_lsm::writers::{MIN_FILES_FOR_INTRA_L0, NEAR, near_stop};
+use esker_lsm::writers::{MIN_FILES_FOR_INTRA_L0, NEAR};
 use l0_estimator::L0Estimator;
 
 /// Bytes a second of writers that nothing holds back.
@@ -98,9 +98,9 @@ const LEAST_S: f64 = 0.02;
 const LEAST_ROOM: f64 = 1.0 / 128.0;
 /// The part of a memtable that writers may take while as many wait to be flushed as may.
 const RESERVE: f64 = 1.0 / 16.0;
-/// Bytes a second of writers that crawl, at the least. A smaller reserve is none: it would be gone
-/// in no time.
-const SLOWEST: f64 = 64.0 * 1024.0;
+/// Bytes a second of writers that crawl, at the least: where they have to stand still, the gate
+/// stops them. A smaller reserve is none: it would be gone in no time.
+pub(super) const SLOWEST: f64 = 64.0 * 1024.0;
 /// Seconds in which the reserve would be used up at the rate at which it begins. That falls with
 /// the fourth power of what is left: a flush that ends after some hundredths of a second makes
 /// no writer wait for long, and the reserve of 16 MB lasts for five seconds.
@@ -111,8 +111,9 @@ const RESERVE_S: f64 = 1.0 / 12.0;
 pub(crate) struct Marks {
     /// Tables at level 0 that ask for a compaction.
     trigger: f64,
-    /// Tables at level 0.
+    /// Tables at level 0, and the number of them from which on what comes may not fit.
     level0: (f64, f64),
+    near_stop: f64,
     /// Memtables' worth beyond the bound of the tree's space: writers are slowest when it is as
     /// many as start a merge.
     beyond: (f64, f64),
@@ -126,29 +127,15 @@ pub(crate) struct Marks {
 impl Marks {
     pub(crate) fn of(options: &FamilyOptions) -> Marks {
         let begin = f64::from(options.level0_file_num_compaction_trigger);
-        let slow = f64::from(options.level0_slowdown_writes_trigger);
-        let stop = f64::from(options.level0_stop_writes_trigger);
-        let never = (UNLIMITED, UNLIMITED);
-        let is_kept = !options.disable_auto_compactions;
-        let (soft, hard) = (
-            options.soft_pending_compaction_bytes_limit,
-            options.hard_pending_compaction_bytes_limit,
-        );
+        let triggers = options.stall_triggers();
         Marks {
             trigger: begin,
-            level0: if is_kept && slow >= 0.0 {
-                (slow, stop.max(slow + 1.0))
-            } else {
-                never
-            },
+            level0: triggers.level0.range(1.0),
+            near_stop: triggers.level0.near_stop(),
             beyond: (begin.max(1.0) / 4.0, begin.max(1.0)),
-            debt: if is_kept && soft > 0 {
-                (soft as f64, (hard as f64).max(soft as f64 * 2.0))
-            } else {
-                never
-            },
+            debt: triggers.debt.range(triggers.debt.slowdown),
             memtable: options.write_buffer_size as f64,
-            memtables: f64::from(options.max_write_buffer_number.max(2)),
+            memtables: options.memtables_max() as f64,
         }
     }
 
@@ -420,11 +407,11 @@ fn factor(level: f64, part: f64, (mark, stop): (f64, f64)) -> f64 {
 /// The rate at which what comes fits below the stop trigger of level 0 until a merge takes tables
 /// away.
 fn relief_pace(now: &Reading, marks: &Marks) -> f64 {
-    let (slow, stop) = marks.level0;
+    let (_, stop) = marks.level0;
     let projected_output = (now.tables + now.waiting) as f64;
     let Some(mut relief_us) = now
         .relief_us
-        .filter(|_| projected_output >= near_stop(slow, stop))
+        .filter(|_| projected_output >= marks.near_stop)
     else {
         return UNLIMITED;
     };

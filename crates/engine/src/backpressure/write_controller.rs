@@ -8,7 +8,7 @@
 //! nothing away from those behind it.
 //!
 //! Few batches look at the clock: time only pays, so what need not wait by the last look need not
-//! wait now. No more than [`UNSEEN`] bytes go between two looks, and then the pace may have
+//! wait now. No more than [`UNTIMED_BYTES`] bytes go between two looks, and then the pace may have
 //! changed.
 //!
 //! What a gate is set to follows from the family's view; [`crate::write::admission`] finds it out,
@@ -20,27 +20,23 @@
 //! and writing first, to be charged afterwards.* Each writer that waited goes on at the same moment
 //! as all others that did, and no place is sure.
 
-use super::pace::{Limit, UNLIMITED};
+use super::pace::{Limit, SLOWEST, UNLIMITED};
 use crate::observe::StallCause;
 use crate::ranks;
+use esker_lsm::writers::THROTTLED_US;
 use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
 use std::time::Duration;
 
 /// How often the pace is looked at again, in microseconds.
-const STEER_US: u64 = 500;
+const RATE_UPDATE_US: u64 = 500;
 /// A writer goes on while no more than this is owed, in microseconds.
 const SLACK_US: f64 = 150.0;
 /// This many bytes may go between two looks at the clock, which takes as long as a tenth of a small
 /// write.
-const UNSEEN: u64 = 8 << 10;
+const UNTIMED_BYTES: u64 = 8 << 10;
 /// What a batch counts for there at least.
-const LEAST_UNSEEN: u64 = 64;
-/// For how long after a wait the family counts as one whose writers are slowed: a caller that asks
-/// once a second sees it.
-const HELD_US: u64 = 1_000_000;
-/// Writers crawl at this rate at least: where they have to stand still, the gate says so.
-const LEAST_RATE: f64 = 64.0 * 1024.0;
+const LEAST_UNTIMED: u64 = 64;
 /// The longest wait of a stopped writer before it looks again.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -203,10 +199,10 @@ impl WriteController {
         is_flushing: bool,
     ) {
         self.update_at_us
-            .store(now_us + STEER_US, Ordering::Relaxed);
+            .store(now_us + RATE_UPDATE_US, Ordering::Relaxed);
         let mut bucket = self.bucket.lock();
         bucket.pay(now_us);
-        bucket.go_at(limit.bytes_per_s.max(LEAST_RATE));
+        bucket.go_at(limit.bytes_per_s.max(SLOWEST));
         drop(bucket);
         let (state, cause) = match stop {
             Some(cause) => (ControllerState::Stopped, cause),
@@ -229,12 +225,12 @@ impl WriteController {
     }
 
     /// Whether the caller is the one to look at the pace again.
-    pub(crate) fn takes_steering(&self, now_us: u64) -> bool {
+    pub(crate) fn takes_rate_update(&self, now_us: u64) -> bool {
         let at = self.update_at_us.load(Ordering::Relaxed);
         let order = Ordering::Relaxed;
         now_us >= at
             && (self.update_at_us)
-                .compare_exchange(at, now_us + STEER_US, order, order)
+                .compare_exchange(at, now_us + RATE_UPDATE_US, order, order)
                 .is_ok()
     }
 
@@ -245,8 +241,8 @@ impl WriteController {
         let state = self.state();
         // Writers side by side may count one batch for two: then the clock is read a little later.
         let bytes_since_clock_read =
-            self.bytes_since_clock_read.load(Ordering::Relaxed) + bytes.max(LEAST_UNSEEN);
-        if state == ControllerState::Stopped || bytes_since_clock_read > UNSEEN {
+            self.bytes_since_clock_read.load(Ordering::Relaxed) + bytes.max(LEAST_UNTIMED);
+        if state == ControllerState::Stopped || bytes_since_clock_read > UNTIMED_BYTES {
             return false;
         }
         self.bytes_since_clock_read
@@ -308,7 +304,7 @@ impl WriteController {
     /// The pace held a writer back until `now_us`.
     pub(crate) fn note_held(&self, now_us: u64) {
         self.held_until_us
-            .store(now_us + HELD_US, Ordering::Relaxed);
+            .store(now_us + THROTTLED_US, Ordering::Relaxed);
     }
 
     /// Bytes a second that its writers share, when that has held one of them back in the last

@@ -35,19 +35,10 @@ fn weight(bytes: u64, full: u64) -> u64 {
     u64::try_from(exact).unwrap_or(u64::MAX).max(TABLE)
 }
 
-/// The tables of level 0 as the triggers of writers count them: under universal compaction each run
-/// of a level below is one more, as in RocksDB.
-pub(crate) fn level0_tables(version: &Version, options: &FamilyOptions) -> usize {
-    match options.compaction_style {
-        CompactionStyle::Universal => version.sorted_runs(),
-        _ => version.level(Level::L0).len(),
-    }
-}
-
 /// How full level 0 is, in tables. Runs of a universal tree are of any size: each is one.
 pub(super) fn level0_of(version: &Version, options: &FamilyOptions) -> f64 {
     if options.compaction_style == CompactionStyle::Universal {
-        return level0_tables(version, options) as f64;
+        return version.sorted_runs() as f64;
     }
     let full = full_table(version, options);
     let files = version.level(Level::L0).files().iter();

@@ -16,7 +16,7 @@ mod set;
 
 pub(crate) use compaction_stats::{CompactionStats, Dumped, Ingested, Pool, Totals, Traffic};
 pub(crate) use conversions::Ingesting;
-pub(crate) use drain::{DrainStats, Progress, level0_tables};
+pub(crate) use drain::{DrainStats, Progress};
 pub(crate) use parked::ParkedCursors;
 pub(crate) use read_work::{Look, ReadOperation, ReadRow, ReadTotals, SAMPLE, is_sampled};
 pub(crate) use set::FamilySet;
@@ -37,6 +37,7 @@ use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::pick::WriterState;
 use esker_lsm::version::Version;
 use esker_lsm::visible::ValueResolver;
+use esker_lsm::writers::level0_tables;
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, OnceLock, Rank, Weak};
@@ -490,7 +491,7 @@ impl Family {
         let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
         let options = self.options.load();
         let level0 = drain::level0_of(&view.version, &options);
-        let tables = drain::level0_tables(&view.version, &options);
+        let tables = level0_tables(&view.version, options.compaction_style);
         let reading = Reading {
             now_us,
             filled: view.mem.data_bytes(),

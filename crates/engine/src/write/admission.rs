@@ -27,7 +27,7 @@
 use super::batch_families::{BatchFamilies, FamilyBytes, bit};
 use super::stall_tracker::{StallGuard, StallReason, StallTracker};
 use crate::backpressure::write_controller::{ControllerLock, ControllerState};
-use crate::family::{Family, FamilySet, View, level0_tables};
+use crate::family::{Family, FamilySet, View};
 use crate::health::Health;
 use crate::observe::{
     Pending, PendingEvent, StallCause, StallCondition, StallInfo, StallKind, StallLedger,
@@ -38,6 +38,7 @@ use crate::runtime::callback::{self, Callback, Told};
 use esker_env::Clock;
 use esker_format::FamilyId;
 use esker_format::batch::WriteBatch;
+use esker_lsm::writers::level0_tables;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank, Weak};
@@ -60,7 +61,7 @@ pub(crate) fn pressure(
     options: &FamilyOptions,
     pending_compaction_bytes: u64,
 ) -> Pressure {
-    let level0 = level0_tables(&view.version, options);
+    let level0 = level0_tables(&view.version, options.compaction_style);
     pressure_of(
         view.immutable.len(),
         level0,
@@ -77,7 +78,8 @@ pub(crate) fn flush_would_stall(
     options: &FamilyOptions,
     pending_compaction_bytes: u64,
 ) -> bool {
-    let (waiting, level0) = (view.immutable.len(), level0_tables(&view.version, options));
+    let waiting = view.immutable.len();
+    let level0 = level0_tables(&view.version, options.compaction_style);
     let as_i32 = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
     if as_i32(waiting) < options.min_write_buffer_number_to_merge
         && as_i32(level0) < options.level0_file_num_compaction_trigger
@@ -95,32 +97,24 @@ fn pressure_of(
     options: &FamilyOptions,
     pending_compaction_bytes: u64,
 ) -> Pressure {
-    let stop_at = usize::try_from(options.max_write_buffer_number.max(2)).unwrap_or(2);
+    let stop_at = options.memtables_max();
     if waiting >= stop_at {
         return Pressure::Stop(StallCause::MemtableLimit);
     }
-    let is_leveling = !options.disable_auto_compactions;
-    let l0 = level0 as f64;
-    let (slow0, stop0) = (
-        f64::from(options.level0_slowdown_writes_trigger),
-        f64::from(options.level0_stop_writes_trigger),
-    );
-    if is_leveling && stop0 > 0.0 && l0 >= stop0 {
+    let triggers = options.stall_triggers();
+    let (level0, debt) = (level0 as f64, pending_compaction_bytes as f64);
+    if level0 >= triggers.level0.stop {
         return Pressure::Stop(StallCause::L0FileCountLimit);
     }
-    let (soft, hard) = (
-        options.soft_pending_compaction_bytes_limit,
-        options.hard_pending_compaction_bytes_limit,
-    );
-    if is_leveling && hard > 0 && pending_compaction_bytes >= hard {
+    if debt >= triggers.debt.stop {
         return Pressure::Stop(StallCause::PendingCompactionBytes);
     }
     let merged = usize::try_from(options.min_write_buffer_number_to_merge).unwrap_or(0);
     if stop_at > 3 && waiting + 1 >= stop_at && waiting > merged {
         Pressure::Slow(StallCause::MemtableLimit)
-    } else if is_leveling && slow0 >= 0.0 && l0 >= slow0 {
+    } else if level0 >= triggers.level0.slowdown {
         Pressure::Slow(StallCause::L0FileCountLimit)
-    } else if is_leveling && soft > 0 && pending_compaction_bytes >= soft {
+    } else if debt >= triggers.debt.slowdown {
         Pressure::Slow(StallCause::PendingCompactionBytes)
     } else {
         Pressure::None
@@ -481,9 +475,9 @@ impl Admission {
 
     /// The families that hold others back most: one that is stopped, or the one with the slowest
     /// pace.
-    fn gravest_cause(&self) -> Weak<Family> {
+    fn slowest_family(&self) -> Weak<Family> {
         let now_us = self.clock.now_us();
-        let mut gravest_cause: Option<(u64, Weak<Family>)> = None;
+        let mut slowest_family: Option<(u64, Weak<Family>)> = None;
         self.each(|f| {
             let rate = if f.gate.is_stopped() {
                 Some(0)
@@ -491,12 +485,12 @@ impl Admission {
                 f.gate.delayed_rate(now_us)
             };
             if let Some(rate) = rate
-                && gravest_cause.as_ref().is_none_or(|(r, _)| rate < *r)
+                && slowest_family.as_ref().is_none_or(|(r, _)| rate < *r)
             {
-                gravest_cause = Some((rate, Arc::downgrade(f)));
+                slowest_family = Some((rate, Arc::downgrade(f)));
             }
         });
-        gravest_cause.map_or_else(Weak::new, |(_, family)| family)
+        slowest_family.map_or_else(Weak::new, |(_, family)| family)
     }
 
     /// Lets a writer of low priority wait while others are held back, at most a tenth of a second.
@@ -507,7 +501,7 @@ impl Admission {
             return;
         }
         let (cause, kind) = (StallCause::LowPriority, StallKind::Delay);
-        let reason = StallReason::of_family(cause, kind, self.gravest_cause());
+        let reason = StallReason::of_family(cause, kind, self.slowest_family());
         StallGuard::new(&self.stall_tracker).during(reason, || {
             for _ in 0..100 {
                 self.clock.sleep(Duration::from_millis(1));
@@ -564,7 +558,7 @@ impl Admission {
         let shares = self.shares(touched, batch);
         shares.iter().any(|(family, _)| {
             let now_us = self.clock.now_us();
-            if family.gate.takes_steering(now_us) {
+            if family.gate.takes_rate_update(now_us) {
                 self.update_rate(family);
             }
             match family.gate.state() {
@@ -654,7 +648,7 @@ impl Admission {
         while !family.is_dropped() {
             let now_us = self.clock.now_us();
             gate.note_look();
-            if gate.takes_steering(now_us) {
+            if gate.takes_rate_update(now_us) {
                 self.update_rate(family);
             }
             let cause = match gate.read() {

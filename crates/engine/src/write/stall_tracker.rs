@@ -4,7 +4,7 @@
 //! call waits for what. Two sums are kept of it, by reason:
 //!
 //! - *Time of the clock.* Whenever it changes which calls wait, the time since the last change is
-//!   charged to the   gravest reason. So a moment is entered once, however many calls wait.
+//!   charged to the gravest reason. So a moment is entered once, however many calls wait.
 //! - *Time of writers.* What each call waited, added up over calls.
 //!
 //! A stop is entered as it goes on. A call that waits for the pace of its family is *delayed* if it
@@ -212,13 +212,13 @@ impl Waiters {
             let weight = c.waits.get(at)?.reason.weight();
             Some((weight, c))
         });
-        let Some((_, gravest_cause)) = waiting.max_by_key(|(weight, _)| *weight) else {
+        let Some((_, heaviest)) = waiting.max_by_key(|(weight, _)| *weight) else {
             return;
         };
         let us = now_us.saturating_sub(from_us);
         if us > 0 {
-            gravest_cause.charge(us);
-            gravest_cause.give(false, entries);
+            heaviest.charge(us);
+            heaviest.give(false, entries);
             self.stall.began_us.get_or_insert(from_us);
         }
     }

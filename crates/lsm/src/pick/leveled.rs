@@ -11,7 +11,7 @@ use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind, hull};
 use crate::score::{ALWAYS_MET, base_over_target, max_output_file_size, scores_at, targets};
 use crate::version::Version;
-use crate::writers::{MIN_FILES_FOR_INTRA_L0, l0_near_stop_trigger};
+use crate::writers::{MIN_FILES_FOR_INTRA_L0, intra_l0_files, l0_near_stop_trigger};
 use esker_format::{InternalKey, Level};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -175,9 +175,8 @@ impl Context<'_> {
     /// where compactions cannot keep up. Then larger batches meet the base, and forecasts of such a
     /// tree write a third less than where level 0 waits.
     pub(super) fn intra_l0_threshold_beside_merge(&self) -> usize {
-        let policy = self.policy;
         if self.is_shaped_by_cost() {
-            (policy.level0_slowdown_writes_trigger as usize * 9 / 10).max(self.intra_l0_threshold())
+            intra_l0_files(self.policy).max(self.intra_l0_threshold())
         } else {
             self.intra_l0_threshold()
         }

@@ -30,6 +30,25 @@ pub enum BottommostLevelCompaction {
     ForceOptimized = 3,
 }
 
+impl BottommostLevelCompaction {
+    const ALL: [BottommostLevelCompaction; 4] = [
+        BottommostLevelCompaction::Skip,
+        BottommostLevelCompaction::IfHaveCompactionFilter,
+        BottommostLevelCompaction::Force,
+        BottommostLevelCompaction::ForceOptimized,
+    ];
+
+    /// RocksDB's number.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The value with RocksDB's number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
 /// A range of user keys to compact; `None` is unbounded. Both ends are inclusive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManualRange {

@@ -8,11 +8,8 @@
 use super::{CompactionStyle, PickContext, Policy, WriterState};
 use crate::file::FileMeta;
 use crate::version::Version;
-use crate::writers::REST_US;
+use crate::writers::{REST_US, THROTTLED_US};
 use esker_format::{Level, Seq};
-
-/// Writers that were throttled may not be so this much later, in microseconds.
-const EASED_US: u64 = 1_000_000;
 
 /// What makes [`super::pick`] worth another call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +35,7 @@ pub fn recheck(version: &Version, policy: &Policy, moment: PickContext) -> Reche
     };
     let in_us = match moment.writers {
         WriterState::Resting => None,
-        WriterState::Throttled if !leveled => Some(EASED_US),
+        WriterState::Throttled if !leveled => Some(THROTTLED_US),
         _ => leveled.then_some(REST_US),
     };
     let times = ages(policy).flat_map(|age| version.files().flat_map(move |(_, f)| old_at(f, age)));

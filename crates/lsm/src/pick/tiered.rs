@@ -42,7 +42,7 @@ use esker_format::Level;
 /// So small a part of a batch may stay in level 0, and as much may be in its way.
 const REST: u64 = 8;
 /// Below a stack that is nearly empty a slice meets no more than this many times what one meets
-/// where the stack is full; the less of its room is free, the dearer slices may be.
+/// where the stack is full; the less of its room is free, the more expensive slices may be.
 const MAX_OVERLAP_SHARE: f64 = 0.75;
 
 /// A slice is no wider than this many tables of the uppermost run, where compactions may be of any

@@ -8,6 +8,7 @@ use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{BackgroundIo, Env};
 use esker_files::table::{self, TableOptions};
 use esker_lsm::pick;
+use esker_lsm::writers::StallTriggers;
 
 fn unsigned(value: i32) -> u32 {
     u32::try_from(value).unwrap_or(0)
@@ -147,29 +148,36 @@ impl TableSettings {
 }
 
 impl FamilyOptions {
+    /// The memtables that may wait to be flushed; writers stop when as many do.
+    pub fn memtables_max(&self) -> usize {
+        usize::try_from(self.max_write_buffer_number).map_or(2, |n| n.max(2))
+    }
+
+    /// What holds writers back; the same as of the policy.
+    pub fn stall_triggers(&self) -> StallTriggers {
+        if self.disable_auto_compactions {
+            return StallTriggers::NEVER;
+        }
+        StallTriggers::new(
+            (
+                i64::from(self.level0_slowdown_writes_trigger),
+                i64::from(self.level0_stop_writes_trigger),
+            ),
+            (
+                self.soft_pending_compaction_bytes_limit,
+                self.hard_pending_compaction_bytes_limit,
+            ),
+        )
+    }
+
     /// What decisions about compactions take. Call it on [resolved](FamilyOptions::resolve)
     /// options.
     pub fn to_policy(&self) -> pick::Policy {
         let universal = &self.compaction_options_universal;
         let fifo = &self.compaction_options_fifo;
         pick::Policy {
-            compaction_style: match self.compaction_style {
-                e::CompactionStyle::Level => pick::CompactionStyle::Level,
-                e::CompactionStyle::Universal => pick::CompactionStyle::Universal,
-                e::CompactionStyle::Fifo => pick::CompactionStyle::Fifo,
-                e::CompactionStyle::None => pick::CompactionStyle::None,
-            },
-            compaction_pri: match self.compaction_pri {
-                e::CompactionPri::ByCompensatedSize => pick::CompactionPri::ByCompensatedSize,
-                e::CompactionPri::OldestLargestSeqFirst => {
-                    pick::CompactionPri::OldestLargestSeqFirst
-                }
-                e::CompactionPri::OldestSmallestSeqFirst => {
-                    pick::CompactionPri::OldestSmallestSeqFirst
-                }
-                e::CompactionPri::MinOverlappingRatio => pick::CompactionPri::MinOverlappingRatio,
-                e::CompactionPri::RoundRobin => pick::CompactionPri::RoundRobin,
-            },
+            compaction_style: self.compaction_style,
+            compaction_pri: self.compaction_pri,
             disable_auto_compactions: self.disable_auto_compactions,
             level0_file_num_compaction_trigger: unsigned(self.level0_file_num_compaction_trigger),
             level0_stop_writes_trigger: unsigned(self.level0_stop_writes_trigger),

@@ -1,6 +1,6 @@
 //! Options of single calls: reads, writes, flushes, compactions of a range, ingestion.
 
-use super::{CompressionType, Temperature};
+use super::{BottommostLevelCompaction, CompressionType, Temperature};
 use esker_format::properties::TableProperties;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -209,39 +209,6 @@ impl Default for FlushOptions {
             wait: true,
             allow_write_stall: false,
         }
-    }
-}
-
-/// Whether a manual compaction rewrites the last level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BottommostLevelCompaction {
-    /// No.
-    Skip,
-    /// When there is a compaction filter.
-    #[default]
-    IfHaveCompactionFilter,
-    /// Yes.
-    Force,
-    /// Yes, except for files that this same compaction made.
-    ForceOptimized,
-}
-
-impl BottommostLevelCompaction {
-    const ALL: [BottommostLevelCompaction; 4] = [
-        BottommostLevelCompaction::Skip,
-        BottommostLevelCompaction::IfHaveCompactionFilter,
-        BottommostLevelCompaction::Force,
-        BottommostLevelCompaction::ForceOptimized,
-    ];
-
-    /// RocksDB's number.
-    pub fn number(self) -> u8 {
-        self as u8
-    }
-
-    /// The value with RocksDB's number.
-    pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number)).copied()
     }
 }
 

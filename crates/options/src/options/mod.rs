@@ -40,10 +40,10 @@ pub mod value;
 mod wal_filter;
 
 pub use crate::enums::{
-    AccessHint, BackgroundIoKind, BlockSearchType, CacheTier, ChecksumKind, CompactionPri,
-    CompactionStopStyle, CompactionStyle, CompressionType, DataBlockIndexType, IndexShortening,
-    IndexType, InfoLogLevel, MemtableKind, PinningTier, PrepopulateBlobCache,
-    PrepopulateBlockCache, TableFormat, Temperature, WalRecoveryMode,
+    AccessHint, BackgroundIoKind, BlockSearchType, BottommostLevelCompaction, CacheTier,
+    ChecksumKind, CompactionPri, CompactionStopStyle, CompactionStyle, CompressionType,
+    DataBlockIndexType, IndexShortening, IndexType, InfoLogLevel, MemtableKind, PinningTier,
+    PrepopulateBlobCache, PrepopulateBlockCache, TableFormat, Temperature, WalRecoveryMode,
 };
 pub use block_cache::BlockCacheSource;
 pub use builder::{
@@ -61,9 +61,8 @@ pub use esker_format::prefix::{PrefixExtractor, SliceTransform};
 pub use family::FamilyOptions;
 pub use file_checksum::{FileChecksumCrc32c, FileChecksumGenFactory, FileChecksumGenerator};
 pub use io::{
-    BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, FlushOptions,
-    ImportOptions, IngestOptions, ReadOptions, ReadTier, SizeOptions, TableFilter,
-    WaitForCompactOptions, WriteOptions,
+    CompactFilesOptions, CompactRangeOptions, FlushOptions, ImportOptions, IngestOptions,
+    ReadOptions, ReadTier, SizeOptions, TableFilter, WaitForCompactOptions, WriteOptions,
 };
 pub use lint::{Finding, Severity, check, lint};
 pub use nested::{CompressionSettings, FifoSettings, MetadataCacheSettings, UniversalSettings};

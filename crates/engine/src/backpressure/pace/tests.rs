@@ -9,6 +9,7 @@ fn marks() -> Marks {
     Marks {
         trigger: 4.0,
         level0: (12.0, 36.0),
+        near_stop: 24.0,
         beyond: (1.0, 4.0),
         debt: (64e9, 256e9),
         memtable: TABLE,

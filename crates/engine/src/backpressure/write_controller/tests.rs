@@ -150,10 +150,10 @@ fn time_is_paid_at_the_rate_of_the_time() {
 #[test]
 fn one_writer_at_a_time_looks_at_the_pace() {
     let gate = gate(1e6);
-    assert!(!gate.takes_steering(STEER_US - 1));
-    assert!(gate.takes_steering(STEER_US));
-    assert!(!gate.takes_steering(STEER_US));
-    assert!(gate.takes_steering(2 * STEER_US));
+    assert!(!gate.takes_rate_update(RATE_UPDATE_US - 1));
+    assert!(gate.takes_rate_update(RATE_UPDATE_US));
+    assert!(!gate.takes_rate_update(RATE_UPDATE_US));
+    assert!(gate.takes_rate_update(2 * RATE_UPDATE_US));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_pace_counts_for_a_second_after_it_held_somebody_back() {
     assert_eq!(gate.delayed_rate(1), None, "no writer waited");
     gate.note_held(10);
     assert_eq!(gate.delayed_rate(11), Some(1_000_000));
-    assert!(gate.is_throttling(HELD_US) && !gate.is_throttling(HELD_US + 10));
+    assert!(gate.is_throttling(THROTTLED_US) && !gate.is_throttling(THROTTLED_US + 10));
     gate.set(
         &gate.lock(),
         0,
@@ -170,7 +170,7 @@ fn a_pace_counts_for_a_second_after_it_held_somebody_back() {
         paced(1e6),
         true,
     );
-    assert!(gate.is_throttling(2 * HELD_US) && gate.delayed_rate(11).is_none());
+    assert!(gate.is_throttling(2 * THROTTLED_US) && gate.delayed_rate(11).is_none());
 }
 
 #[test]
