@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::copy_dir;
+use common::{copy_dir, until};
 use esker::{
-    Db, Env, ErrorKind, FamilyOptions, FlushOptions, Options, Result, WaitForCompactOptions,
-    WriteBatch, WriteOptions,
+    CompactRangeOptions, Db, Env, ErrorKind, FamilyOptions, FlushOptions, Options, Result,
+    WaitForCompactOptions, WriteBatch, WriteOptions,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,6 +79,31 @@ fn waiting_ends_with_nothing_to_do_or_says_why_not() -> Result<()> {
     let error = db.wait_for_compact(&abort).expect_err("closed");
     assert_eq!(error.kind(), ErrorKind::ShutdownInProgress);
     Ok(())
+}
+
+#[test]
+fn a_level_that_a_compaction_overfilled_is_moved_down_when_it_returns() -> Result<()> {
+    let options = small()
+        .set_all("level_compaction_dynamic_level_bytes=false;max_bytes_for_level_base=16384")?;
+    for round in 0..20 {
+        let db = Db::open(format!("/db{round}"), options.clone())?;
+        for n in 0..200u32 {
+            db.put(format!("{n:04}"), [b'v'; 100])?;
+        }
+        db.compact_range(None, None)?;
+        assert_eq!((tables_at(&db, 1), tables_at(&db, 2)), (0, 1));
+        db.close()?;
+    }
+    // Not where the caller says which level it should be.
+    let db = Db::open("/chosen", options)?;
+    for n in 0..200u32 {
+        db.put(format!("{n:04}"), [b'v'; 100])?;
+    }
+    let mut how = CompactRangeOptions::default();
+    (how.change_level, how.target_level) = (true, 1);
+    db.compact_range_opt(&db.default_family_handle(), None, None, &how)?;
+    until("the scheduler moves it", || tables_at(&db, 2) == 1);
+    db.close()
 }
 
 #[test]

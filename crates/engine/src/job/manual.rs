@@ -2,23 +2,30 @@
 //!
 //! The steps and plans come from the pure [`esker_lsm::pick::manual`]; each plan is registered like
 //! an automatic one, so the two never take the same file. A plan in the way is waited for.
+//!
+//! Files that a compaction leaves in a level which they overfill may only have to move. The caller
+//! moves them, or waits for the thread that does: so the tree has its shape when the call returns,
+//! even if no other thread gets a processor before the database is closed.
 
 use super::compact::{CompactionOverrides, run_plan, run_tuned};
-use super::scheduler::{register, release};
+use super::scheduler::{register, release, take_move};
 use crate::core::{Background, Core};
 use crate::family::Family;
 use crate::observe::CompactionInfo;
-use crate::options::{
-    BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, Temperature,
-};
+use crate::options::{CompactFilesOptions, CompactRangeOptions, Temperature};
+use crate::runtime::callback::Callback;
 use crate::store::Change;
 use esker_codec::compress::Codec;
 use esker_format::{FileNo, InternalKey, Level};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::pick::manual::{self, ManualRange, ManualStep, Step, plan_step, refit_level, steps};
+use esker_lsm::plan::{Busy, Plan, Ticket};
 use esker_status::{Error, Result, Subcode};
 use esker_sync::Arc;
 use std::time::Duration;
+
+/// More moves of files, of which there may be thousands, are left to the scheduler.
+const MOVES_MAX: usize = 32;
 
 /// Compacts the user keys of `range` in `family`.
 pub(crate) fn compact_range(
@@ -30,25 +37,15 @@ pub(crate) fn compact_range(
     check_path(family, options.target_path_id)?;
     let policy = family.options.load().to_policy();
     let has_filter = has_filter(family);
-    let _pause = options
+    let pause = options
         .exclusive_manual_compaction
         .then(|| Pause::new(&core.background));
     let version = Arc::clone(&family.view_guard().version);
-    let bottommost = match options.bottommost_level_compaction {
-        BottommostLevelCompaction::Skip => manual::BottommostLevelCompaction::Skip,
-        BottommostLevelCompaction::IfHaveCompactionFilter => {
-            manual::BottommostLevelCompaction::IfHaveCompactionFilter
-        }
-        BottommostLevelCompaction::Force => manual::BottommostLevelCompaction::Force,
-        BottommostLevelCompaction::ForceOptimized => {
-            manual::BottommostLevelCompaction::ForceOptimized
-        }
-    };
     let todo = steps(
         &version,
         &policy,
         range,
-        bottommost,
+        options.bottommost_level_compaction,
         has_filter,
         core.trees.numbers.peek(),
     );
@@ -61,9 +58,52 @@ pub(crate) fn compact_range(
         run_step(core, family, &step, range, has_filter, options)?;
     }
     if options.change_level {
-        change_level(core, family, options.target_level)?;
+        return change_level(core, family, options.target_level);
+    }
+    drop(pause);
+    finish_moves(core, family)
+}
+
+/// Carries out what automatic compactions the tree needs as long as they only move files.
+fn finish_moves(core: &Arc<Core>, family: &Arc<Family>) -> Result<()> {
+    let cv = &core.background.cv;
+    if Callback::is_inside() {
+        // It may be that of the move which would be waited for.
+        return Ok(());
+    }
+    for _ in 0..MOVES_MAX {
+        let seen = cv.changes();
+        let (taken, is_moving) = {
+            let mut jobs = core.background.jobs.lock();
+            let taken = take_move(core, &mut jobs, family);
+            jobs.manual += usize::from(taken.is_some());
+            let busy = jobs.busy.get(&family.id);
+            (taken, busy.is_some_and(Busy::moves_files))
+        };
+        if let Some((plan, ticket)) = taken {
+            run_registered(core, family, &plan, ticket)?;
+        } else if !is_moving || !cv.wait_past(seen, Duration::from_millis(200)) {
+            break;
+        }
     }
     Ok(())
+}
+
+/// Carries out a plan that was registered as a step of a manual compaction.
+fn run_registered(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    plan: &Plan,
+    ticket: Ticket,
+) -> Result<()> {
+    let done = run_plan(core, family, plan);
+    {
+        let mut jobs = core.background.jobs.lock();
+        jobs.manual -= 1;
+        release(&mut jobs, family, ticket);
+    }
+    core.background.cv.notify();
+    done
 }
 
 /// The family must have the path.
@@ -127,14 +167,7 @@ fn run_step(
                 .wait_past(seen, Duration::from_millis(200));
             continue;
         };
-        let done = run_plan(core, family, &plan);
-        {
-            let mut jobs = core.background.jobs.lock();
-            jobs.manual -= 1;
-            release(&mut jobs, family, ticket);
-        }
-        core.background.cv.notify();
-        done?;
+        run_registered(core, family, &plan, ticket)?;
         match next {
             Some(key) => from = Some(key),
             None => return Ok(()),

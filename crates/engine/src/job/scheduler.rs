@@ -23,7 +23,7 @@ use crate::runtime::work_signal as signal;
 use esker_format::{FamilyId, Seq};
 use esker_lsm::pick::for_reads::{flush_ns, merge_ns};
 use esker_lsm::pick::{PickContext, Recheck, WriterState, pick_assessed, recheck};
-use esker_lsm::plan::{CompactionReason, Plan, Ticket};
+use esker_lsm::plan::{CompactionReason, Plan, PlanKind, Ticket};
 use esker_status::{ErrorKind, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::Ordering::Relaxed;
@@ -160,17 +160,7 @@ fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
     if jobs.compactions_after_us > now_us {
         return None;
     }
-    let any = PickContext {
-        now: core.services.env.clock.unix_us() / 1_000_000,
-        oldest_snapshot: core
-            .reads
-            .snapshots
-            .oldest()
-            .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
-        draining: jobs.settling > 0,
-        writers: WriterState::Resting,
-        read_debt_ns: 0,
-    };
+    let any = moment(core, jobs);
     take_changes(core, jobs);
     jobs.queue.pass(any.now, any.oldest_snapshot, now_us);
     // Of those that are looked at now the best plan need not be made again.
@@ -189,6 +179,43 @@ fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
         }
     }
     None
+}
+
+/// What decisions go by that is the same for all families.
+fn moment(core: &Core, jobs: &Jobs) -> PickContext {
+    PickContext {
+        now: core.services.env.clock.unix_us() / 1_000_000,
+        oldest_snapshot: core
+            .reads
+            .snapshots
+            .oldest()
+            .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
+        draining: jobs.settling > 0,
+        writers: WriterState::Resting,
+        read_debt_ns: 0,
+    }
+}
+
+/// The family's next automatic compaction, registered as running, if it may start and only moves
+/// files out of a sorted level that holds too much.
+pub(super) fn take_move(core: &Core, jobs: &mut Jobs, family: &Family) -> Option<(Plan, Ticket)> {
+    let background = &core.background;
+    let may_start = jobs.paused == 0
+        && jobs.compactions_paused == 0
+        && jobs.manual_cancelled <= 0
+        && !background.cv.is_closing()
+        && background.compaction_abort.check().is_ok()
+        && core.services.health.state() == HealthState::Running;
+    if !may_start {
+        return None;
+    }
+    let any = moment(core, jobs);
+    let now_us = core.services.env.clock.now_us();
+    let (_, plan) = look(core, jobs, family.id, any, now_us)?;
+    let is_move =
+        plan.kind == PlanKind::TrivialMove && plan.reason == CompactionReason::LevelMaxLevelSize;
+    let ticket = is_move.then(|| register(jobs, family, &plan))?;
+    Some((plan, ticket))
 }
 
 /// Looks what a family's tree needs, and enters it in the queue.
