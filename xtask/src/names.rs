@@ -6,6 +6,17 @@ use crate::source::Source;
 /// Path prefixes and the identifiers that must not stand in code below them.
 const OLD_NAMES: &[(&str, &[&str])] = &[
     (
+        "crates/",
+        &[
+            "struct Held",
+            "type Held",
+            "enum Turn",
+            "struct Turn",
+            "struct Stack",
+            "enum Stack",
+        ],
+    ),
+    (
         "crates/env/src/",
         &[
             "ahead::",
@@ -102,6 +113,11 @@ const OLD_NAMES: &[(&str, &[&str])] = &[
             "Account",
             "Watched",
             "unseen",
+            "UNSEEN",
+            "steer",
+            "gravest",
+            "struct Place",
+            "mod part",
             "Wake",
             "Halt",
             "mod tide",

@@ -2,7 +2,7 @@
 
 use crate::CacheKey;
 use crate::clock::ClockShard;
-use crate::entry::{Entry, Glimpse, Held, Looked, Priority, Removed};
+use crate::entry::{Entry, Glimpse, Looked, Pinned, Priority, Removed};
 use crate::flights::{Flight, Flights};
 use crate::ghost::{Ghost, GhostCurve};
 use crate::options::{CacheFull, CacheKind, CacheOptions};
@@ -141,7 +141,7 @@ impl<V> Cache<V> {
     /// The value, which becomes recent; `None` when absent. In a clock this takes no lock, and
     /// another thread that adds or removes entries may let it miss one that is there.
     #[inline]
-    pub fn lookup(&self, key: CacheKey) -> Option<Held<V>> {
+    pub fn lookup(&self, key: CacheKey) -> Option<Pinned<V>> {
         let hash = key.hash();
         let found = match &self.shards {
             Shards::Lru(shards) => of_hash(shards, hash).lock().lookup(key, hash),
@@ -162,7 +162,7 @@ impl<V> Cache<V> {
         let hash = key.hash();
         let found = match &self.shards {
             Shards::Lru(shards) => (of_hash(shards, hash).lock().lookup(key, hash))
-                .map(|held| Glimpse(Looked::Held(held))),
+                .map(|held| Glimpse(Looked::Pinned(held))),
             Shards::Clock(shards) => of_hash(shards, hash).glimpse(key, hash),
         };
         if self.ghost.has(hash)
@@ -174,7 +174,7 @@ impl<V> Cache<V> {
     }
 
     /// The value without counting as a use.
-    pub fn peek(&self, key: CacheKey) -> Option<Held<V>> {
+    pub fn peek(&self, key: CacheKey) -> Option<Pinned<V>> {
         let hash = key.hash();
         match &self.shards {
             Shards::Lru(shards) => of_hash(shards, hash).lock().peek(key, hash),
@@ -201,10 +201,10 @@ impl<V> Cache<V> {
         value: V,
         charge: usize,
         priority: Priority,
-    ) -> Result<Held<V>, CacheFull> {
+    ) -> Result<Pinned<V>, CacheFull> {
         let hash = key.hash();
         let charge = charge + self.metadata;
-        let held = Held::new(key, value, charge, priority);
+        let held = Pinned::new(key, value, charge, priority);
         if self.ghost.has(hash) {
             self.ghost.used(hash, charge);
         }
@@ -236,7 +236,7 @@ impl<V> Cache<V> {
         priority: Priority,
     ) -> bool {
         let hash = key.hash();
-        let held = Held::new(key, value, charge + self.metadata, priority);
+        let held = Pinned::new(key, value, charge + self.metadata, priority);
         match &self.shards {
             Shards::Lru(shards) => (of_hash(shards, hash).lock()).insert_if_room(&held, hash),
             Shards::Clock(shards) => of_hash(shards, hash).insert_if_room(&held, hash),

@@ -99,20 +99,20 @@ fn take_one(count: &AtomicU8) -> bool {
 /// A value that stays in memory as long as this lives, whether or not a cache still has it.
 ///
 /// A clone is one increment of a shared counter.
-pub struct Held<V>(pub(crate) Arc<Entry<V>>);
+pub struct Pinned<V>(pub(crate) Arc<Entry<V>>);
 
-impl<V> Held<V> {
+impl<V> Pinned<V> {
     /// Holds a value that is in no cache.
     pub fn outside(value: V) -> Self {
-        Held::new(CacheKey::new(0, 0), value, 0, Priority::Bottom)
+        Pinned::new(CacheKey::new(0, 0), value, 0, Priority::Bottom)
     }
 
     pub(crate) fn new(key: CacheKey, value: V, charge: usize, priority: Priority) -> Self {
-        Held(Arc::new(Entry::new(key, value, charge, priority)))
+        Pinned(Arc::new(Entry::new(key, value, charge, priority)))
     }
 }
 
-impl<V> Held<V> {
+impl<V> Pinned<V> {
     /// What the cache charges for it; 0 for a value that is in none.
     #[inline]
     pub fn charge(&self) -> usize {
@@ -120,14 +120,14 @@ impl<V> Held<V> {
     }
 }
 
-impl<V> Clone for Held<V> {
+impl<V> Clone for Pinned<V> {
     #[inline]
     fn clone(&self) -> Self {
-        Held(Arc::clone(&self.0))
+        Pinned(Arc::clone(&self.0))
     }
 }
 
-impl<V> Deref for Held<V> {
+impl<V> Deref for Pinned<V> {
     type Target = V;
     #[inline(always)]
     fn deref(&self) -> &V {
@@ -135,9 +135,9 @@ impl<V> Deref for Held<V> {
     }
 }
 
-impl<V: fmt::Debug> fmt::Debug for Held<V> {
+impl<V: fmt::Debug> fmt::Debug for Pinned<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Held").field(&self.0.value).finish()
+        f.debug_tuple("Pinned").field(&self.0.value).finish()
     }
 }
 
@@ -147,7 +147,7 @@ impl<V: fmt::Debug> fmt::Debug for Held<V> {
 pub struct Glimpse<V>(pub(crate) Looked<V>);
 
 pub(crate) enum Looked<V> {
-    Held(Held<V>),
+    Pinned(Pinned<V>),
     Guarded(SlotGuard<Entry<V>>),
 }
 
@@ -156,7 +156,7 @@ impl<V> Glimpse<V> {
     #[inline]
     pub fn charge(&self) -> usize {
         match &self.0 {
-            Looked::Held(held) => held.charge(),
+            Looked::Pinned(held) => held.charge(),
             Looked::Guarded(entry) => entry.charge,
         }
     }
@@ -167,7 +167,7 @@ impl<V> Deref for Glimpse<V> {
     #[inline]
     fn deref(&self) -> &V {
         match &self.0 {
-            Looked::Held(held) => held,
+            Looked::Pinned(held) => held,
             Looked::Guarded(entry) => &entry.value,
         }
     }
@@ -176,9 +176,9 @@ impl<V> Deref for Glimpse<V> {
 /// Values that left a shard, on their way to be dropped outside its lock. The first few need no
 /// allocation.
 pub(crate) struct Removed<V> {
-    few: [Option<Held<V>>; 4],
+    few: [Option<Pinned<V>>; 4],
     len: usize,
-    rest: Vec<Held<V>>,
+    rest: Vec<Pinned<V>>,
 }
 
 impl<V> Removed<V> {
@@ -190,7 +190,7 @@ impl<V> Removed<V> {
         }
     }
 
-    pub(crate) fn push(&mut self, value: Held<V>) {
+    pub(crate) fn push(&mut self, value: Pinned<V>) {
         match self.few.get_mut(self.len) {
             Some(place) => *place = Some(value),
             None => self.rest.push(value),

@@ -73,7 +73,7 @@ struct Use {
 
 /// The sampled keys in the order of their last uses, with sums of bytes over places (a Fenwick
 /// tree).
-struct Stack {
+struct KeyList {
     place_of: HashMap<u64, usize>,
     places: Vec<Option<Use>>,
     sums: Vec<u64>,
@@ -83,10 +83,10 @@ struct Stack {
     bytes: u64,
 }
 
-impl Stack {
+impl KeyList {
     /// A list with this many places for uses, before it is packed.
     fn new(places: usize) -> Self {
-        Stack {
+        KeyList {
             place_of: HashMap::new(),
             places: vec![None; places],
             sums: vec![0; places + 1],
@@ -136,7 +136,7 @@ impl Stack {
 
     /// Closes the gaps, and forgets what `stays` does not want.
     fn pack(&mut self, stays: impl Fn(u64) -> bool) {
-        let fresh = Stack::new(self.places.len());
+        let fresh = KeyList::new(self.places.len());
         let before = std::mem::replace(self, fresh);
         let keys = before.places.into_iter().flatten();
         keys.filter(|key| stays(key.hash))
@@ -162,7 +162,7 @@ impl Stack {
 }
 
 struct State {
-    stack: Stack,
+    stack: KeyList,
     curve: GhostCurve,
     /// Capacities beyond this are of no interest.
     most: u64,
@@ -230,7 +230,7 @@ impl Ghost {
         let small_values = usize::try_from(most as u64 / VALUE_BYTES / 8).unwrap_or(usize::MAX);
         let keys_max = small_values.clamp(KEYS_MAX_LEAST, KEYS_MAX);
         *self.state.lock() = Some(Box::new(State {
-            stack: Stack::new(2 * keys_max),
+            stack: KeyList::new(2 * keys_max),
             curve,
             most: most as u64,
             keys_max,

@@ -1,6 +1,6 @@
 //! RAM: caches of charged values with RocksDB's limits and priorities, of two kinds.
 //!
-//! A value is found as a [`Held`], which pins its entry: the entry is not chosen for eviction, and
+//! A value is found as a [`Pinned`], which pins its entry: the entry is not chosen for eviction, and
 //! the handle stays good whatever happens to the entry. A key belongs to one shard. Values are
 //! always dropped outside the locks.
 //!
@@ -28,7 +28,7 @@ mod stats;
 mod sync;
 
 pub use cache::Cache;
-pub use entry::{Glimpse, Held, Priority};
+pub use entry::{Glimpse, Pinned, Priority};
 pub use flights::Flight;
 pub use ghost::GhostCurve;
 pub use key::CacheKey;

@@ -11,7 +11,7 @@
 //! lists. Nothing here locks or drops values: what leaves is handed to the caller in a [`Removed`].
 
 use crate::CacheKey;
-use crate::entry::{Held, Priority, Removed};
+use crate::entry::{Pinned, Priority, Removed};
 use crate::lru::{Links, List, NIL, Slots};
 use crate::stats::{CacheEntry, CacheStats};
 use hashbrown::HashTable;
@@ -22,7 +22,7 @@ const TAKEN: &str = "a slot named by the table or a list is taken";
 
 struct Slot<V> {
     key: CacheKey,
-    value: Option<Held<V>>,
+    value: Option<Pinned<V>>,
     charge: usize,
     links: Links,
     /// The shard's tick when it last came to the recent end of its list.
@@ -109,7 +109,7 @@ impl<V> Shard<V> {
     }
 
     #[inline]
-    pub(crate) fn lookup(&mut self, key: CacheKey, hash: u64) -> Option<Held<V>> {
+    pub(crate) fn lookup(&mut self, key: CacheKey, hash: u64) -> Option<Pinned<V>> {
         let slot = self.find(key, hash)?;
         let entry = &mut self.slab.0[slot as usize];
         let value = entry.value.as_ref().expect(TAKEN).clone();
@@ -123,7 +123,7 @@ impl<V> Shard<V> {
         Some(value)
     }
 
-    pub(crate) fn peek(&self, key: CacheKey, hash: u64) -> Option<Held<V>> {
+    pub(crate) fn peek(&self, key: CacheKey, hash: u64) -> Option<Pinned<V>> {
         self.find(key, hash)
             .and_then(|s| self.slab.0[s as usize].value.clone())
     }
@@ -221,7 +221,7 @@ impl<V> Shard<V> {
     }
 
     /// Adds an entry, displacing one of the same key. False: refused by a strict limit.
-    pub(crate) fn insert(&mut self, value: &Held<V>, hash: u64, out: &mut Removed<V>) -> bool {
+    pub(crate) fn insert(&mut self, value: &Pinned<V>, hash: u64, out: &mut Removed<V>) -> bool {
         let (key, charge, priority) = (value.0.key, value.0.charge, value.0.priority);
         if let Some(old) = self.find(key, hash) {
             self.stats.replaced += 1;
@@ -266,7 +266,7 @@ impl<V> Shard<V> {
     }
 
     /// Adds an entry where [`Shard::has_room`] says so.
-    pub(crate) fn insert_if_room(&mut self, value: &Held<V>, hash: u64) -> bool {
+    pub(crate) fn insert_if_room(&mut self, value: &Pinned<V>, hash: u64) -> bool {
         if !self.has_room(value.0.key, hash, value.0.charge) {
             return false;
         }

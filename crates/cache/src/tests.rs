@@ -192,7 +192,7 @@ fn threads_agree_on_the_sums() {
 fn beside_a_map(options: CacheOptions, ops: &[(u8, u64, usize, u8)]) -> Result<(), TestCaseError> {
     let cache = Cache::new(options);
     let mut model = HashMap::new();
-    let mut held: Vec<(usize, crate::Held<usize>)> = Vec::new();
+    let mut held: Vec<(usize, crate::Pinned<usize>)> = Vec::new();
     for (i, &(op, n, charge, priority)) in ops.iter().enumerate() {
         let priority = [Priority::Bottom, Priority::Low, Priority::High][priority as usize];
         match op {

@@ -1,7 +1,7 @@
 //! The clock beside a plain map and beside the LRU cache: hits, evictions and sums.
 #![cfg(not(loom))]
 
-use esker_cache::{Cache, CacheKey, CacheOptions, Held, Priority};
+use esker_cache::{Cache, CacheKey, CacheOptions, Pinned, Priority};
 use std::collections::HashMap;
 
 fn key(n: u64) -> CacheKey {
@@ -25,7 +25,7 @@ fn lru(capacity: usize) -> CacheOptions {
     }
 }
 
-fn put(cache: &Cache<u64>, n: u64) -> Held<u64> {
+fn put(cache: &Cache<u64>, n: u64) -> Pinned<u64> {
     (cache.insert(key(n), n, 1, Priority::Low)).expect("the limit is not strict")
 }
 

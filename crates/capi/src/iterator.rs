@@ -27,41 +27,41 @@ pub struct rocksdb_iterator_t {
 /// Where key and value of the current entry are: good until the iterator moves or goes.
 #[derive(Clone, Copy)]
 struct Here {
-    key: Place,
-    value: Place,
+    key: RawSlice,
+    value: RawSlice,
 }
 
 /// Bytes that the iterator keeps; NULL and 0 where there are none, as C is told.
 #[derive(Clone, Copy)]
-struct Place(*const u8, usize);
+struct RawSlice(*const u8, usize);
 
-impl Place {
-    const NOWHERE: Place = Place(ptr::null(), 0);
+impl RawSlice {
+    const NOWHERE: RawSlice = RawSlice(ptr::null(), 0);
 
     #[inline(always)]
-    fn of(bytes: &[u8]) -> Place {
-        Place(bytes.as_ptr(), bytes.len())
+    fn of(bytes: &[u8]) -> RawSlice {
+        RawSlice(bytes.as_ptr(), bytes.len())
     }
 }
 
 impl Here {
     /// At no entry.
     const NOWHERE: Here = Here {
-        key: Place::NOWHERE,
-        value: Place::NOWHERE,
+        key: RawSlice::NOWHERE,
+        value: RawSlice::NOWHERE,
     };
 
     /// Part by part: a whole `Here` would go through the stack.
     #[inline(always)]
     fn is_at(&mut self, key: &[u8], value: &[u8]) {
-        self.key = Place::of(key);
-        self.value = Place::of(value);
+        self.key = RawSlice::of(key);
+        self.value = RawSlice::of(value);
     }
 
     fn of(entry: Option<(&[u8], &[u8])>) -> Here {
         entry.map_or(Here::NOWHERE, |(key, value)| Here {
-            key: Place::of(key),
-            value: Place::of(value),
+            key: RawSlice::of(key),
+            value: RawSlice::of(value),
         })
     }
 }
@@ -186,16 +186,16 @@ fn nowhere() -> Here {
 }
 
 /// The timestamp of the current entry, which few ask for: it is not kept.
-fn timestamp(iterator: *const rocksdb_iterator_t) -> Place {
+fn timestamp(iterator: *const rocksdb_iterator_t) -> RawSlice {
     match given(iterator) {
-        Some(at) if !at.here.key.0.is_null() => Place::of(at.iterator.timestamp()),
-        _ => Place::NOWHERE,
+        Some(at) if !at.here.key.0.is_null() => RawSlice::of(at.iterator.timestamp()),
+        _ => RawSlice::NOWHERE,
     }
 }
 
 /// Tells bytes by value.
 #[inline(always)]
-fn slice(Place(data, size): Place) -> rocksdb_slice_t {
+fn slice(RawSlice(data, size): RawSlice) -> rocksdb_slice_t {
     rocksdb_slice_t {
         data: data.cast(),
         size,
@@ -204,7 +204,7 @@ fn slice(Place(data, size): Place) -> rocksdb_slice_t {
 
 /// Tells bytes by pointer and length.
 #[inline(always)]
-fn tell(Place(data, size): Place, length: *mut usize) -> *const c_char {
+fn tell(RawSlice(data, size): RawSlice, length: *mut usize) -> *const c_char {
     put(length, size);
     data.cast()
 }

@@ -5,7 +5,7 @@
 
 use crate::model::drive::Session;
 use crate::model::judge::{self, Kind, Violation, violation};
-use crate::model::probe::{self, Held};
+use crate::model::probe::{self, HeldSnapshots};
 use crate::model::settings::{DIR, Settings};
 use crate::model::state::State;
 use crate::rng::Rng;
@@ -35,7 +35,7 @@ fn play(world: &SimEnv, seed: u64, counts: &mut Counts) -> Result<(), Violation>
     let disk = empty_disk().map_err(broken("disk"))?.without_log();
     let opened = Session::open(world, &settings, &disk, State::default(), seed);
     let mut session = opened.map_err(|e| violation(Kind::Unopenable, e.to_string()))?;
-    let (mut held, mut rng) = (Held::default(), Rng::new(seed ^ 0x6c6f_6f6b));
+    let (mut held, mut rng) = (HeldSnapshots::default(), Rng::new(seed ^ 0x6c6f_6f6b));
     second_opener(world, &session, &settings)?;
     session.begin().map_err(broken("begin"))?;
     for step in 0..STEPS {

@@ -81,9 +81,9 @@ impl Clock for Ticks {
 #[derive(Debug)]
 struct Turns(Schedule);
 
-struct Turn(Joining);
+struct ScheduledThread(Joining);
 
-impl JoinHandle for Turn {
+impl JoinHandle for ScheduledThread {
     fn join(self: Box<Self>) {
         self.0.join();
     }
@@ -93,7 +93,7 @@ impl Executor for Turns {
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>> {
         let started = self.0.spawn(name, body);
         let started = started.map_err(|e| not_started(name, &e))?;
-        Ok(Box::new(Turn(started)))
+        Ok(Box::new(ScheduledThread(started)))
     }
 
     fn parallelism(&self) -> usize {

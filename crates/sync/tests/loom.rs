@@ -4,7 +4,7 @@
 #![cfg(loom)]
 
 use esker_sync::Rank;
-use esker_sync::handover::{IdleThreads, InOrder, Turn, WaitQueue, Waiter};
+use esker_sync::handover::{IdleThreads, InOrder, WaitOutcome, WaitQueue, Waiter};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
@@ -126,7 +126,7 @@ impl Path {
             self.queue.call_front(true);
         }
         if let Some(me) = me {
-            assert!(matches!(me.wait(0, || None::<()>), Turn::Done));
+            assert!(matches!(me.wait(0, || None::<()>), WaitOutcome::Done));
         }
     }
 
@@ -142,9 +142,9 @@ impl Path {
         let own = self.queue.push(Job { amount, last: 0 });
         loop {
             match own.wait(0, || self.try_lock()) {
-                Turn::Done => break,
-                Turn::Work => unreachable!("nothing is offered"),
-                Turn::Lead(()) => {
+                WaitOutcome::Done => break,
+                WaitOutcome::Work => unreachable!("nothing is offered"),
+                WaitOutcome::Lead(()) => {
                     let group = self.log(0);
                     self.complete(group, false);
                 }
@@ -247,7 +247,7 @@ fn an_offered_job_is_done_once() {
         let (other, counted) = (Arc::clone(&queue), Arc::clone(&done));
         let owner = thread::spawn(move || {
             let own = other.push(());
-            while let Turn::Work = own.wait(0, || None::<()>) {
+            while let WaitOutcome::Work = own.wait(0, || None::<()>) {
                 counted.fetch_add(1, Ordering::Relaxed);
                 own.finish();
             }

@@ -37,7 +37,7 @@ pub(crate) struct Args {
 }
 
 /// A directory with what must be in it.
-struct Place {
+struct TrialDatabase {
     dir: PathBuf,
     /// The recipe of every round; drawn anew for each without one.
     recipe: Option<Recipe>,
@@ -58,10 +58,10 @@ pub(crate) fn run(args: &Args) -> Result<Report, String> {
         None => RECIPES.iter().copied().map(Some).chain([None]).collect(),
     };
     let mut seeds = Rng::new(args.choices.seed);
-    let places: Vec<Place> = recipes
+    let places: Vec<TrialDatabase> = recipes
         .into_iter()
         .enumerate()
-        .map(|(at, recipe)| Place {
+        .map(|(at, recipe)| TrialDatabase {
             dir: home.join(format!("{at}-{}", recipe.map_or("mixed", |r| r.name))),
             recipe,
             heard: Heard::default(),
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<Report, String> {
     Ok(report)
 }
 
-impl Place {
+impl TrialDatabase {
     fn what(&self) -> String {
         format!("{} round {}", self.dir.display(), self.round)
     }

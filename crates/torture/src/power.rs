@@ -133,7 +133,7 @@ struct Worker {
 }
 
 /// A database on the filesystem.
-struct Place {
+struct TrialDatabase {
     dir: PathBuf,
     recipe: Recipe,
     heard: Heard,
@@ -145,14 +145,14 @@ impl Worker {
         std::fs::create_dir_all(&self.home).map_err(|e| e.to_string())?;
         let image = Image::ext4(&self.home, IMAGE, &self.options)?;
         let mut mount = image.mount()?;
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<TrialDatabase> = Vec::new();
         for _ in 0..cuts {
             let recipe = self
                 .recipe
                 .unwrap_or_else(|| RECIPES[self.rng.below(RECIPES.len() as u64) as usize]);
             let at = places.iter().position(|p| p.recipe.name == recipe.name);
             let at = at.unwrap_or_else(|| {
-                places.push(Place {
+                places.push(TrialDatabase {
                     dir: mount.point.join(recipe.name),
                     recipe,
                     heard: Heard::default(),
@@ -185,7 +185,7 @@ impl Worker {
     /// Loads a database and takes its filesystem away.
     fn load_and_cut(
         &mut self,
-        place: &mut Place,
+        place: &mut TrialDatabase,
         mount: &Mount,
         seed: u64,
     ) -> Result<(), Violation> {
@@ -233,7 +233,7 @@ impl Worker {
         }
     }
 
-    fn judge(&mut self, place: &mut Place, report: &mut Report) -> Result<(), Violation> {
+    fn judge(&mut self, place: &mut TrialDatabase, report: &mut Report) -> Result<(), Violation> {
         let how = match self.rng.below(4) {
             0 => How::ReadOnly,
             n => How::Writing { commit: n == 1 },

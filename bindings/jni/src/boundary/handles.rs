@@ -63,13 +63,13 @@ fn made(number: usize) -> Option<&'static Slot> {
 }
 
 /// An object in use.
-pub(crate) struct Held<T> {
+pub(crate) struct InUse<T> {
     entry: arc_swap::Guard<Option<Arc<Entry>>>,
     at: *const T,
     kind: PhantomData<T>,
 }
 
-impl<T> Deref for Held<T> {
+impl<T> Deref for InUse<T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
@@ -78,7 +78,7 @@ impl<T> Deref for Held<T> {
     }
 }
 
-impl<T> Held<T> {
+impl<T> InUse<T> {
     /// The database that it goes with.
     pub(crate) fn owner(&self) -> jlong {
         self.entry.as_ref().map_or(0, |e| e.owner)
@@ -122,17 +122,17 @@ pub(crate) fn give_owned<T: Any + Send + Sync>(object: T, owner: jlong) -> jlong
 
 /// The object behind a handle.
 #[inline]
-pub(crate) fn hold<T: Any>(handle: jlong) -> Outcome<Held<T>> {
+pub(crate) fn hold<T: Any>(handle: jlong) -> Outcome<InUse<T>> {
     find(handle).ok_or_else(|| stale(handle, std::any::type_name::<T>()))
 }
 
 /// The object behind a handle, if it is there and of this kind.
 #[inline]
-pub(crate) fn find<T: Any>(handle: jlong) -> Option<Held<T>> {
+pub(crate) fn find<T: Any>(handle: jlong) -> Option<InUse<T>> {
     let entry = slot(parts(handle).0)?.load();
     let found = entry.as_ref().filter(|e| e.handle == handle)?;
     let at: *const T = found.object.downcast_ref::<T>()?;
-    Some(Held {
+    Some(InUse {
         entry,
         at,
         kind: PhantomData,
@@ -141,7 +141,7 @@ pub(crate) fn find<T: Any>(handle: jlong) -> Option<Held<T>> {
 
 /// As [`hold`], for a handle that may be 0.
 #[inline]
-pub(crate) fn hold_if<T: Any>(handle: jlong) -> Outcome<Option<Held<T>>> {
+pub(crate) fn hold_if<T: Any>(handle: jlong) -> Outcome<Option<InUse<T>>> {
     match handle {
         0 => Ok(None),
         handle => hold(handle).map(Some),

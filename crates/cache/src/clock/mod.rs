@@ -30,13 +30,13 @@ mod ghosts;
 mod table;
 
 use crate::CacheKey;
-use crate::entry::{Entry, GRACE, Glimpse, Held, Looked, Priority, Removed, USES_MAX};
+use crate::entry::{Entry, GRACE, Glimpse, Looked, Pinned, Priority, Removed, USES_MAX};
 use crate::stats::{CacheEntry, CacheStats};
 use crate::sync::Mutex;
 use esker_sync::{CachePadded, Rank};
 use ghosts::Ghosts;
 use std::sync::Arc;
-use table::{Place, SLOTS, Table};
+use table::{SLOTS, SlotIndex, Table};
 
 /// One part in this many of the capacity is for entries on trial.
 const TRIAL_PART: usize = 8;
@@ -107,10 +107,10 @@ impl<V> ClockShard<V> {
     }
 
     #[inline]
-    pub(crate) fn lookup(&self, key: CacheKey, hash: u64) -> Option<Held<V>> {
+    pub(crate) fn lookup(&self, key: CacheKey, hash: u64) -> Option<Pinned<V>> {
         let entry = self.table.find(key, hash)?;
         entry.note_use();
-        Some(Held(entry))
+        Some(Pinned(entry))
     }
 
     #[inline]
@@ -120,8 +120,8 @@ impl<V> ClockShard<V> {
         Some(Glimpse(Looked::Guarded(entry)))
     }
 
-    pub(crate) fn peek(&self, key: CacheKey, hash: u64) -> Option<Held<V>> {
-        self.table.find(key, hash).map(Held)
+    pub(crate) fn peek(&self, key: CacheKey, hash: u64) -> Option<Pinned<V>> {
+        self.table.find(key, hash).map(Pinned)
     }
 
     /// Bytes charged for the table and the ghosts.
@@ -147,7 +147,7 @@ impl<V> ClockShard<V> {
     }
 
     /// Adds an entry, displacing one of the same key. False: refused by a strict limit.
-    pub(crate) fn insert(&self, held: &Held<V>, hash: u64, out: &mut Removed<V>) -> bool {
+    pub(crate) fn insert(&self, held: &Pinned<V>, hash: u64, out: &mut Removed<V>) -> bool {
         let entry = &held.0;
         let state = &mut *self.state.lock();
         if let Some(place) = self.table.locate(entry.key, hash) {
@@ -184,7 +184,7 @@ impl<V> ClockShard<V> {
 
     /// Adds an entry where [`ClockShard::has_room`] says so and the table has a slot for it, or may
     /// grow without another's leaving.
-    pub(crate) fn insert_if_room(&self, held: &Held<V>, hash: u64) -> bool {
+    pub(crate) fn insert_if_room(&self, held: &Pinned<V>, hash: u64) -> bool {
         let entry = &held.0;
         let state = &mut *self.state.lock();
         if !self.has_room_in(state, entry.key, hash, entry.charge) {
@@ -242,10 +242,10 @@ impl<V> ClockShard<V> {
     }
 
     /// The entry to leave out of those that share their buckets with this hash.
-    fn least_used(&self, hash: u64) -> Option<Place> {
+    fn least_used(&self, hash: u64) -> Option<SlotIndex> {
         let places = self.table.buckets_of(hash).into_iter().flat_map(|bucket| {
             let used = self.table.bucket(bucket).used(None);
-            used.map(move |slot| Place { bucket, slot })
+            used.map(move |slot| SlotIndex { bucket, slot })
         });
         let free = places.filter(|place| !self.is_pinned(*place));
         free.min_by_key(|place| {
@@ -255,7 +255,7 @@ impl<V> ClockShard<V> {
         })
     }
 
-    fn is_pinned(&self, place: Place) -> bool {
+    fn is_pinned(&self, place: SlotIndex) -> bool {
         // The table has one reference and `get` the other.
         let entry = self.table.bucket(place.bucket).get(place.slot);
         entry.is_some_and(|e| Arc::strong_count(&e) > 2)
@@ -287,14 +287,14 @@ impl<V> ClockShard<V> {
                 if !over(state) {
                     return;
                 }
-                let place = Place { bucket, slot };
+                let place = SlotIndex { bucket, slot };
                 let verdict = self.judge(place, main, round < ROUNDS_WITH_USES);
                 self.carry_out(state, place, verdict, &mut search, out);
             }
         }
     }
 
-    fn judge(&self, place: Place, main: bool, uses_count: bool) -> Verdict {
+    fn judge(&self, place: SlotIndex, main: bool, uses_count: bool) -> Verdict {
         let bucket = self.table.bucket(place.bucket);
         let of_marks = bucket.view(place.slot, |entry| {
             if !uses_count {
@@ -321,7 +321,7 @@ impl<V> ClockShard<V> {
     fn carry_out(
         &self,
         state: &mut State,
-        place: Place,
+        place: SlotIndex,
         verdict: Verdict,
         search: &mut Search,
         out: &mut Removed<V>,
@@ -346,7 +346,7 @@ impl<V> ClockShard<V> {
         }
     }
 
-    fn remove_evicted(&self, state: &mut State, place: Place, out: &mut Removed<V>) {
+    fn remove_evicted(&self, state: &mut State, place: SlotIndex, out: &mut Removed<V>) {
         let bucket = self.table.bucket(place.bucket);
         let on_trial = !bucket.is_main(place.slot);
         let name = bucket.view(place.slot, |e| (e.priority, e.key.hash()));
@@ -362,14 +362,14 @@ impl<V> ClockShard<V> {
         self.remove(state, place, out);
     }
 
-    fn remove(&self, state: &mut State, place: Place, out: &mut Removed<V>) {
+    fn remove(&self, state: &mut State, place: SlotIndex, out: &mut Removed<V>) {
         let on_trial = !self.table.bucket(place.bucket).is_main(place.slot);
         if let Some(entry) = self.table.take(place) {
             state.entries -= 1;
             state.usage -= entry.charge;
             state.trial_usage -= if on_trial { entry.charge } else { 0 };
             state.stats.left(entry.priority, entry.charge);
-            out.push(Held(entry));
+            out.push(Pinned(entry));
         }
     }
 
@@ -402,10 +402,10 @@ impl<V> ClockShard<V> {
     }
 
     /// Shows every entry; the caller holds the lock.
-    fn each(&self, mut visit: impl FnMut(Place, CacheEntry<'_, V>)) {
+    fn each(&self, mut visit: impl FnMut(SlotIndex, CacheEntry<'_, V>)) {
         for bucket in 0..self.table.len() {
             for slot in self.table.bucket(bucket).used(None) {
-                let place = Place { bucket, slot };
+                let place = SlotIndex { bucket, slot };
                 let Some(entry) = self.table.bucket(bucket).get(slot) else {
                     continue;
                 };

@@ -156,7 +156,7 @@ fn is_named<V>(entry: &Entry<V>, key: CacheKey) -> bool {
 
 /// Where an entry stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SlotIndex {
     pub(crate) bucket: usize,
     pub(crate) slot: usize,
 }
@@ -242,12 +242,12 @@ impl<V> Table<V> {
     }
 
     /// Where `key` stands.
-    pub(crate) fn locate(&self, key: CacheKey, hash: u64) -> Option<Place> {
+    pub(crate) fn locate(&self, key: CacheKey, hash: u64) -> Option<SlotIndex> {
         self.buckets_of(hash).into_iter().find_map(|bucket| {
             let b = self.bucket(bucket);
             let slot = slots_of(equal(b.word.load(Ordering::Relaxed), tag(hash)))
                 .find(|&slot| b.view(slot, |e| e.key == key) == Some(true))?;
-            Some(Place { bucket, slot })
+            Some(SlotIndex { bucket, slot })
         })
     }
 
@@ -275,7 +275,7 @@ impl<V> Table<V> {
     }
 
     /// Takes the entry out.
-    pub(crate) fn take(&self, place: Place) -> Option<Arc<Entry<V>>> {
+    pub(crate) fn take(&self, place: SlotIndex) -> Option<Arc<Entry<V>>> {
         self.bucket(place.bucket).take(place.slot)
     }
 
@@ -299,7 +299,7 @@ impl<V> Table<V> {
                 let home = if a & (len - 1) == i { a } else { b };
                 if home & len != 0 {
                     to.put(slot, entry, tag(hash), from.is_main(slot));
-                    moved.push(Place { bucket: i, slot });
+                    moved.push(SlotIndex { bucket: i, slot });
                 }
             }
         }

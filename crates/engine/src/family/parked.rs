@@ -16,14 +16,14 @@ type Parked = Box<dyn Any + Send>;
 
 /// On a cache line of its own: threads park and take at every iterator.
 #[repr(align(64))]
-struct Place(Mutex<Option<Parked>>);
+struct Slot(Mutex<Option<Parked>>);
 
 /// The places of a view.
-pub(crate) struct ParkedCursors([Place; PLACES]);
+pub(crate) struct ParkedCursors([Slot; PLACES]);
 
 impl Default for ParkedCursors {
     fn default() -> Self {
-        ParkedCursors(std::array::from_fn(|_| Place(Mutex::new(Rank::LEAF, None))))
+        ParkedCursors(std::array::from_fn(|_| Slot(Mutex::new(Rank::LEAF, None))))
     }
 }
 

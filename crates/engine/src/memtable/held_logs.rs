@@ -30,7 +30,7 @@ use esker_sync::{Arc, Mutex, OnceLock, Rank};
 use std::collections::BTreeSet;
 
 /// A memtable by its oldest log: the log, the family and the memtable's number in it.
-type Held = (FileNo, FamilyId, u64);
+type HeldLog = (FileNo, FamilyId, u64);
 
 /// The index of a database.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ struct State {
     /// The log that took appends after the last switch of memtables. What is prepared is synced in
     /// it, so the MANIFEST may name it as the oldest; a log that replaced a broken one is not sure.
     switched: FileNo,
-    held: BTreeSet<Held>,
+    held: BTreeSet<HeldLog>,
 }
 
 impl HeldLogs {

@@ -8,7 +8,7 @@ use super::TablePaths;
 use crate::observe::TableWatch;
 use crate::options::{DbOptions, FamilyOptions};
 use crate::runtime::work_signal::{self as signal, WorkSignal};
-use esker_cache::{Cache, CacheKey, CacheOptions, Held, Priority};
+use esker_cache::{Cache, CacheKey, CacheOptions, Pinned, Priority};
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::table::{
     BlockCache, ReadContext, TableCursor, TableObserver, TableReader, TableReaderOptions,
@@ -47,7 +47,7 @@ impl Table {
 /// A reader in use.
 pub(crate) enum TableRef<'a> {
     Slot(&'a Table),
-    Shared(Held<Table>),
+    Shared(Pinned<Table>),
 }
 
 impl std::ops::Deref for TableRef<'_> {

@@ -192,7 +192,7 @@ impl WritePath {
         &self,
         follower: &Follower,
         held: &mut StallGuard<'_>,
-    ) -> handover::Turn<LogGuard<'_>> {
+    ) -> handover::WaitOutcome<LogGuard<'_>> {
         let wait = || {
             let is_alone = thread::parallelism() < 2 || self.is_syncing.load(Ordering::Relaxed);
             follower.wait(if is_alone { 0 } else { SPINS }, || self.try_lock())
@@ -368,12 +368,12 @@ impl WritePath {
     ) {
         loop {
             let mut log = match self.wait_in_queue(follower, held) {
-                handover::Turn::Done => return,
-                handover::Turn::Work => {
+                handover::WaitOutcome::Done => return,
+                handover::WaitOutcome::Work => {
                     self.work(follower);
                     continue;
                 }
-                handover::Turn::Lead(log) => log,
+                handover::WaitOutcome::Lead(log) => log,
             };
             // A failure is told to the followers of the group, this one among them when it was in
             // it. That this writer does not want to wait is no failure of the others.

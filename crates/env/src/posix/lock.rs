@@ -8,7 +8,7 @@
 //! A lock keeps all others out, or, shared, those who want it alone: that one needs no permission
 //! to write.
 //!
-//! Invariant: `HELD` has exactly one record for each file that a live [`PosixLock`] is about.
+//! Invariant: `LOCKED_FILES` has exactly one record for each file that a live [`PosixLock`] is about.
 
 use super::{call, open};
 use crate::{FileLock, lock_held_here};
@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// A file that this process has locked.
 #[derive(Debug)]
-struct Held {
+struct LockedFile {
     /// Device and inode.
     id: (u64, u64),
     /// Closing it releases the lock.
@@ -34,7 +34,8 @@ struct Held {
 }
 
 /// The files this process has locked.
-static HELD: Mutex<Vec<Held>> = Mutex::new(Rank::new(u16::MAX - 2, "file lock table"), Vec::new());
+static LOCKED_FILES: Mutex<Vec<LockedFile>> =
+    Mutex::new(Rank::new(u16::MAX - 2, "file lock table"), Vec::new());
 
 /// How often the lock file may vanish under a taker before it gives up.
 const ATTEMPTS: usize = 8;
@@ -97,7 +98,7 @@ fn open_lock(path: &Path, keeps: Keeps) -> Result<OwnedFd> {
 impl PosixLock {
     pub(super) fn take(path: &Path, keeps: Keeps) -> Result<PosixLock> {
         // Held throughout: two threads that lock the same path must not both pass the question.
-        let mut held = HELD.lock();
+        let mut held = LOCKED_FILES.lock();
         match retry_on_intr(|| fs::stat(path)) {
             Ok(s) => {
                 let id = (s.st_dev, s.st_ino);
@@ -131,7 +132,7 @@ impl PosixLock {
             // a name would keep no process out.
             let named = retry_on_intr(|| fs::stat(path));
             if named.is_ok_and(|n| (n.st_dev, n.st_ino) == id) {
-                held.push(Held {
+                held.push(LockedFile {
                     id,
                     _fd: fd,
                     sharers: (keeps == Keeps::Owners).then_some(1),
@@ -155,7 +156,7 @@ fn now() -> (u64, u64) {
 
 impl Drop for PosixLock {
     fn drop(&mut self) {
-        let mut held = HELD.lock();
+        let mut held = LOCKED_FILES.lock();
         // Closing releases the lock; inside the table's lock, so that the next taker sees both or
         // neither.
         held.retain_mut(|h| {

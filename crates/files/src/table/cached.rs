@@ -1,7 +1,7 @@
 //! What the block cache holds, and how it is named there.
 
 use super::filter_block::FilterBlock;
-use esker_cache::{Cache, CacheKey, Held};
+use esker_cache::{Cache, CacheKey, Pinned};
 use esker_format::FileNo;
 use esker_format::block::{Block, BlockSource, IndexBlock};
 use esker_status::seeded::{Bug, seeded};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub type BlockCache = Cache<CachedBlock>;
 
 /// A block that stays in memory as long as this lives, in the cache or not.
-pub(super) type SharedBlock = Held<CachedBlock>;
+pub(super) type SharedBlock = Pinned<CachedBlock>;
 
 /// A block in the form in which it is used.
 #[derive(Debug)]

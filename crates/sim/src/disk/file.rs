@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 
 /// That a handle is open.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct OpenHandle {
     pub(super) disk: Disk,
     pub(super) file: Ino,
 }
 
-impl Drop for Held {
+impl Drop for OpenHandle {
     fn drop(&mut self) {
         let mut state = self.disk.lock();
         if state.process != self.disk.process {
@@ -36,7 +36,7 @@ impl Drop for Held {
 /// A file open for reading.
 #[derive(Debug)]
 pub(super) struct Reader {
-    pub(super) held: Held,
+    pub(super) held: OpenHandle,
     pub(super) len: u64,
     pub(super) path: PathBuf,
 }
@@ -67,7 +67,7 @@ pub(super) struct Writer {
     disk: Disk,
     file: Ino,
     /// Until it is closed.
-    held: Option<Held>,
+    held: Option<OpenHandle>,
     path: PathBuf,
     buffer: Vec<u8>,
     buffer_size: usize,
@@ -79,7 +79,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(held: Held, path: &Path, len: u64, buffer_size: usize) -> Self {
+    pub(super) fn new(held: OpenHandle, path: &Path, len: u64, buffer_size: usize) -> Self {
         Writer {
             disk: held.disk.clone(),
             file: held.file,

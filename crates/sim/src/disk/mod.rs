@@ -36,7 +36,7 @@ use esker_env::{
 };
 use esker_status::{Error, Result};
 use esker_sync::{Mutex, MutexGuard, Rank};
-use file::{Held, Lock, Reader, Writer};
+use file::{Lock, OpenHandle, Reader, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -217,9 +217,9 @@ impl Disk {
     }
 
     /// Counts a handle on `file`.
-    fn hold(&self, state: &mut State, file: Ino) -> Held {
+    fn hold(&self, state: &mut State, file: Ino) -> OpenHandle {
         *state.open.entry(file).or_default() += 1;
-        Held {
+        OpenHandle {
             disk: self.clone(),
             file,
         }

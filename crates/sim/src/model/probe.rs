@@ -16,7 +16,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Snapshots that are held, with what they see, and which opening of the database they are of.
 #[derive(Default)]
-pub struct Held(Vec<(Snapshot, State, usize)>);
+pub struct HeldSnapshots(Vec<(Snapshot, State, usize)>);
 
 fn broken(doing: &str, e: &Error) -> Violation {
     violation(Kind::Broken, format!("{doing}: {e}"))
@@ -35,7 +35,11 @@ fn under(snapshot: Option<&Snapshot>) -> &'static str {
 }
 
 /// Looks once.
-pub fn look(session: &mut Session, held: &mut Held, rng: &mut Rng) -> Result<(), Violation> {
+pub fn look(
+    session: &mut Session,
+    held: &mut HeldSnapshots,
+    rng: &mut Rng,
+) -> Result<(), Violation> {
     let opens = session.opens;
     held.0.retain(|(_, _, of)| *of == opens);
     if rng.one_in(6) {

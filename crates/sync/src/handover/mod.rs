@@ -13,4 +13,4 @@ mod wait_queue;
 
 pub use idle_threads::IdleThreads;
 pub use in_order::InOrder;
-pub use wait_queue::{Turn, WaitQueue, Waiter};
+pub use wait_queue::{WaitOutcome, WaitQueue, Waiter};

@@ -3,9 +3,9 @@
 //!
 //! The lock is its user's. Rules for its holder: after releasing it, [`WaitQueue::call_front`], or
 //! the front of the queue may sleep for ever. A thread that leaves a job looks at the lock once
-//! more ([`Waiter::wait`] does): it was released before, or its holder sees the job. Whoever is
-//! awake may take the lock; no waiter has to be woken to go on, and a thread that was called finds
-//! the lock taken at worst by one who takes its job too.
+//! more ([`Waiter::wait`] does): it was released before, or its holder sees the job. Any thread
+//! that is awake may take the lock; no waiter has to be woken to go on, and a thread that was called
+//! finds the lock taken at worst by one that takes its job too.
 //!
 //! The state of a waiter is one word, with a bit for "sleeps". Each change of the state by another
 //! thread says whether it has to be woken, so a waiter is woken once for its outcome and no wake-up
@@ -41,7 +41,7 @@ pub struct Waiter<T> {
 
 /// Why a waiter goes on.
 #[derive(Debug)]
-pub enum Turn<L> {
+pub enum WaitOutcome<L> {
     /// It has the lock, and its job is in the queue.
     Lead(L),
     /// It is to work on its own job, and to wait again.
@@ -133,14 +133,14 @@ impl<T> Waiter<T> {
 
     /// Waits until somebody has dealt with the job or `lead` gives something (the lock was free):
     /// looks `spins` times, then sleeps. To be called by its owner.
-    pub fn wait<L>(&self, mut spins: u32, mut lead: impl FnMut() -> Option<L>) -> Turn<L> {
+    pub fn wait<L>(&self, mut spins: u32, mut lead: impl FnMut() -> Option<L>) -> WaitOutcome<L> {
         let mut is_called = true;
         loop {
             let state = self.state.load(Ordering::Acquire);
             match state {
-                DONE => return Turn::Done,
+                DONE => return WaitOutcome::Done,
                 OFFERED => match self.swap_if(OFFERED, TAKEN) {
-                    Ok(()) => return Turn::Work,
+                    Ok(()) => return WaitOutcome::Work,
                     Err(_) => continue,
                 },
                 CALLED => {
@@ -154,7 +154,7 @@ impl<T> Waiter<T> {
                     if let Some(lock) = lead()
                         && self.is_queued()
                     {
-                        return Turn::Lead(lock);
+                        return WaitOutcome::Lead(lock);
                     }
                     continue;
                 }
