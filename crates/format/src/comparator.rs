@@ -121,6 +121,7 @@ impl KeyOrder {
     }
 
     /// Bytes of timestamp at the end of each user key.
+    #[inline]
     pub fn timestamp_size(&self) -> usize {
         match self {
             KeyOrder::Bytewise | KeyOrder::ReverseBytewise => 0,

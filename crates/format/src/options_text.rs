@@ -2,8 +2,8 @@
 //!
 //! A file is a list of sections (`[Title]`, `[Title "argument"]`) holding `name=value` statements.
 //! `#` starts a comment unless a backslash stands before it. Values may nest: `{a=1;b={c=2;};}`.
-//! Errors carry the line. Values are kept as written: whoever knows that an option is a string
-//! unescapes it.
+//! Errors carry the line. Values are kept as written: the caller, which knows that an option is a
+//! string, unescapes it.
 
 use esker_status::{Error, Result};
 use std::fmt;

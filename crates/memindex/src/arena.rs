@@ -89,6 +89,7 @@ impl Arena {
     }
 
     /// Bytes taken from the system.
+    #[inline]
     pub(crate) fn memory_usage(&self) -> usize {
         self.reserved.load(Ordering::Relaxed)
     }

@@ -1,7 +1,7 @@
 //! Walking an index both ways.
 
 use crate::entry::EntryPtr;
-use crate::index::{Place, TreeIndex};
+use crate::index::{EntryPosition, TreeIndex};
 use crate::node::{Look, Node};
 use crate::order::IndexOrder;
 use esker_sync::Arc;
@@ -51,7 +51,7 @@ impl<O: IndexOrder> TreeIndex<O> {
     }
 }
 
-/// A [`Place`] that borrows nothing.
+/// A [`EntryPosition`] that borrows nothing.
 #[derive(Clone, Copy)]
 struct At {
     leaf: NonNull<Node>,
@@ -62,7 +62,7 @@ struct At {
 
 impl At {
     #[inline(always)]
-    fn new(place: Place<'_>) -> Self {
+    fn new(place: EntryPosition<'_>) -> Self {
         At {
             leaf: NonNull::from_ref(place.leaf),
             look: place.look,
@@ -74,8 +74,8 @@ impl At {
     /// # Safety
     /// The index in which this place is lives for `'a`.
     #[inline(always)]
-    unsafe fn place<'a>(self) -> Place<'a> {
-        Place {
+    unsafe fn place<'a>(self) -> EntryPosition<'a> {
+        EntryPosition {
             // SAFETY: nodes live as long as their index.
             leaf: unsafe { self.leaf.as_ref() },
             look: self.look,

@@ -55,7 +55,7 @@ impl<O> std::fmt::Debug for TreeIndex<O> {
 
 /// Where an entry is: its leaf, and its rank by a look at it.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct EntryPosition<'a> {
     pub(crate) leaf: &'a Node,
     pub(crate) look: Look,
     pub(crate) rank: usize,
@@ -79,6 +79,7 @@ impl<O> TreeIndex<O> {
     }
 
     /// Bytes taken from the system.
+    #[inline]
     pub fn memory_usage(&self) -> usize {
         self.entries.memory_usage() + self.nodes.memory_usage()
     }
@@ -96,7 +97,7 @@ impl<O> TreeIndex<O> {
     }
 
     /// The first entry.
-    pub(crate) fn first(&self) -> Option<Place<'_>> {
+    pub(crate) fn first(&self) -> Option<EntryPosition<'_>> {
         let mut node = self.node_at(&self.root);
         while node.level() > 0 {
             // Slot and rank 0 of the leftmost node of a level stay what they are.
@@ -117,7 +118,7 @@ impl<O> TreeIndex<O> {
     }
 
     /// The last entry.
-    pub(crate) fn last(&self) -> Option<Place<'_>> {
+    pub(crate) fn last(&self) -> Option<EntryPosition<'_>> {
         let mut node = self.node_at(&self.root);
         loop {
             let look = node.look();
@@ -150,9 +151,14 @@ impl<O> TreeIndex<O> {
 }
 
 #[inline(always)]
-fn place(leaf: &Node, look: Look, rank: usize, entry: *mut entry::Entry) -> Option<Place<'_>> {
+fn place(
+    leaf: &Node,
+    look: Look,
+    rank: usize,
+    entry: *mut entry::Entry,
+) -> Option<EntryPosition<'_>> {
     let entry = NonNull::new(entry)?;
-    Some(Place {
+    Some(EntryPosition {
         leaf,
         look,
         rank,
@@ -162,8 +168,8 @@ fn place(leaf: &Node, look: Look, rank: usize, entry: *mut entry::Entry) -> Opti
 
 /// The first entry of a leaf that has a left neighbour.
 #[inline(always)]
-fn lowest(leaf: &Node) -> Place<'_> {
-    Place {
+fn lowest(leaf: &Node) -> EntryPosition<'_> {
+    EntryPosition {
         leaf,
         look: leaf.look(),
         rank: 0,
@@ -241,7 +247,7 @@ impl<O: IndexOrder> TreeIndex<O> {
 
     /// The first entry at or after `key`.
     #[inline]
-    pub(crate) fn at_or_after(&self, key: &[u8]) -> Option<Place<'_>> {
+    pub(crate) fn at_or_after(&self, key: &[u8]) -> Option<EntryPosition<'_>> {
         let sought = self.sought(key);
         let mut leaf = self.descend(0, sought);
         loop {
@@ -269,7 +275,7 @@ impl<O: IndexOrder> TreeIndex<O> {
 
     /// The last entry at or before `key`.
     #[inline]
-    pub(crate) fn at_or_before(&self, key: &[u8]) -> Option<Place<'_>> {
+    pub(crate) fn at_or_before(&self, key: &[u8]) -> Option<EntryPosition<'_>> {
         let sought = self.sought(key);
         let mut leaf = self.descend(0, sought);
         loop {
@@ -292,7 +298,7 @@ impl<O: IndexOrder> TreeIndex<O> {
 
     /// Where an entry is now. It may have moved to the right since `place` was found.
     #[inline(always)]
-    fn again<'n>(&'n self, place: Place<'n>) -> Place<'n> {
+    fn again<'n>(&'n self, place: EntryPosition<'n>) -> EntryPosition<'n> {
         let mut leaf = place.leaf;
         loop {
             let look = leaf.look();
@@ -304,7 +310,7 @@ impl<O: IndexOrder> TreeIndex<O> {
                 continue;
             }
             if let Some(rank) = rank {
-                return Place {
+                return EntryPosition {
                     leaf,
                     look,
                     rank,
@@ -317,7 +323,7 @@ impl<O: IndexOrder> TreeIndex<O> {
 
     /// The entry after another.
     #[inline]
-    pub(crate) fn after<'n>(&'n self, at: Place<'n>) -> Option<Place<'n>> {
+    pub(crate) fn after<'n>(&'n self, at: EntryPosition<'n>) -> Option<EntryPosition<'n>> {
         let mut at = at;
         loop {
             at = self.again(at);
@@ -348,7 +354,7 @@ impl<O: IndexOrder> TreeIndex<O> {
 
     /// The entry before another.
     #[inline]
-    pub(crate) fn before<'n>(&'n self, at: Place<'n>) -> Option<Place<'n>> {
+    pub(crate) fn before<'n>(&'n self, at: EntryPosition<'n>) -> Option<EntryPosition<'n>> {
         loop {
             let at = self.again(at);
             if let Some(rank) = at.rank.checked_sub(1) {

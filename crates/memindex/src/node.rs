@@ -7,7 +7,7 @@
 //!
 //! A node that is full splits: its upper half goes to a new node on its right, which is shown
 //! first; then `ranks` gives the half up, and the number of splits in `version` rises. Slots that
-//! were given up may be written again, so whoever read slots by a `ranks` looks at the number of
+//! were given up may be written again, so a reader of slots by a `ranks` compares the number of
 //! splits before and after, and reads again when it changed.
 //!
 //! Invariants: keys rise within a node and from a node to the next on its level; the entry of rank
@@ -170,8 +170,9 @@ impl Node {
         }
     }
 
-    /// Release: whoever sees a slot written again sees that the node was split since it had a right
-    /// to it.
+    /// Release: a reader that sees a slot written again also sees that the node was split since
+    /// `ranks` named the slot.
+    #[inline]
     fn set_slot(&self, slot: usize, to: Slot) {
         self.prefixes[slot].store(to.prefix, Memory::Release);
         self.entries[slot].store(to.entry, Memory::Release);
@@ -448,8 +449,8 @@ impl<'a> Locked<'a> {
         if keep == ranks.count() {
             return;
         }
-        // First the half is given up, then that is counted: who sees the count sees no slot that
-        // was given up.
+        // First the half is given up, then that is counted: a reader that sees the count sees no
+        // slot that was given up.
         node.ranks.store(ranks.truncate(keep).0, Memory::Release);
         let version = node.version.load(Memory::Relaxed);
         node.version

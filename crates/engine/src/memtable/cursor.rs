@@ -71,6 +71,7 @@ impl Points {
         })
     }
 
+    #[inline]
     pub(super) fn memory_usage(&self) -> usize {
         each!(self, p => p.memory_usage())
     }

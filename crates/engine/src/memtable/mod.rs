@@ -221,7 +221,8 @@ impl MemTable {
     /// Whether it should be switched: its memory reached the limit.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.points.used() + self.tombstone_bytes.load(Ordering::Relaxed) >= self.limit
+        // What is used is no more than what was taken, which one load tells.
+        self.memory_usage() >= self.limit && self.data_bytes() >= self.limit as u64
             || (self.range_deletions_max > 0
                 && self.tombstone_count.load(Ordering::Relaxed) >= self.range_deletions_max)
     }
@@ -245,6 +246,7 @@ impl MemTable {
     }
 
     /// Bytes taken from the system.
+    #[inline]
     pub(crate) fn memory_usage(&self) -> usize {
         self.points.memory_usage() + self.tombstone_bytes.load(Ordering::Relaxed)
     }

@@ -149,6 +149,7 @@ impl LogWriter {
     }
 
     /// Hands everything added to the operating system.
+    #[inline]
     pub fn flush(&mut self) -> Result<()> {
         self.pass_on()?;
         let flushed = self.file.flush();
@@ -178,6 +179,7 @@ impl LogWriter {
     }
 
     /// Bytes of the log, those in the buffer included.
+    #[inline]
     pub fn len(&self) -> u64 {
         self.file.len() + self.buffer.len() as u64
     }

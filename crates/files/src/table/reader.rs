@@ -322,6 +322,7 @@ impl TableReader {
         }
     }
 
+    #[inline]
     pub(super) fn index_held(
         &self,
         ctx: &ReadContext,

@@ -56,6 +56,7 @@ pub fn encode_header(seq: Seq, count: u32) -> [u8; HEADER_LEN] {
     h
 }
 
+#[inline]
 fn count_of(rep: &[u8]) -> u32 {
     fixed32_at(rep, 8).unwrap_or(0)
 }

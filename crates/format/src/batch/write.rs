@@ -389,6 +389,7 @@ impl WriteBatch {
     }
 
     /// Empties the batch and forgets its save points; memory is kept.
+    #[inline]
     pub fn clear(&mut self) {
         self.rep.clear();
         self.rep.extend_from_slice(&[0; HEADER_LEN]);

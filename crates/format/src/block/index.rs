@@ -221,6 +221,7 @@ impl IndexBlock {
         self.places.get(i)
     }
     /// First internal key of block `i`, in an index that holds them.
+    #[inline]
     pub fn first_key(&self, i: usize) -> Option<&[u8]> {
         self.first_keys.as_ref().map(|k| k.get(i))
     }

@@ -279,6 +279,7 @@ impl Block {
     }
 
     /// The table of entries, built if it has to be.
+    #[inline]
     fn entry_table_now(&self) -> Option<&EntryTable> {
         self.table.get_or_init(|| EntryTable::build(self)).as_ref()
     }

@@ -167,6 +167,7 @@ impl WriteBufferManager {
     }
 
     /// Whether there is a limit.
+    #[inline]
     pub fn is_enabled(&self) -> bool {
         self.buffer_size() > 0
     }

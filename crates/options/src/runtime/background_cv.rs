@@ -108,6 +108,7 @@ impl BackgroundCv {
     }
 
     /// Whether [`BackgroundCv::close`] was called.
+    #[inline]
     pub fn is_closing(&self) -> bool {
         self.state.lock().closing
     }
