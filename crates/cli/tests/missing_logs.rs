@@ -1,5 +1,5 @@
-//! Directories whose logs are gone or shorter than the MANIFEST says: whoever reads them says what
-//! opening for writing says, copies of them are not made, and not a byte of them changes.
+//! Directories whose logs are gone or shorter than the MANIFEST says: every reader reports what
+//! opening for writing reports, copies of them are not made, and not a byte of them changes.
 
 mod common;
 

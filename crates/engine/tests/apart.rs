@@ -147,7 +147,7 @@ impl Rig {
 
     /// What holds while the family is stopped, and what after the disk lets it go on.
     fn check(self, cause: &str) {
-        // Whoever waits for a flush may go on before its thread has set the gate.
+        // A caller that waits for a flush may go on before its thread has set the gate.
         until("it is stopped", || self.impatient(&[&self.behind]).is_err());
         std::thread::scope(|scope| {
             let both = scope.spawn(|| {

@@ -13,7 +13,7 @@
 //! No other user may see the old file change: [`crate::PosixFs`] writes over one only if it has no
 //! second name, belongs to whom a new file would, and if no process has it open or mapped, in
 //! whatever process; otherwise it is deleted as if nobody had asked. It is looked at under its
-//! temporary name: who comes later does not find it any more. A process that had found the old name
+//! temporary name: a process that comes later does not find it any more. A process that had found the old name
 //! and opens the file only after it was looked at would read the new one; tables say who they are,
 //! so it notices.
 //!
@@ -151,8 +151,8 @@ impl<F: FileSystem> WritableFile for Unnamed<F> {
         self.file.as_ref().map_or(self.len, |file| file.len())
     }
 
-    /// After a failure the file is gone, whoever closes it again: what is not whole never gets the
-    /// name.
+    /// After a failure the file is gone: what is not whole never gets the name, even if it is
+    /// closed again.
     fn close(&mut self) -> Result<()> {
         let Some(mut file) = self.file.take() else {
             return Ok(());

@@ -102,7 +102,8 @@ impl Folded {
         self.min_log_number_to_keep = self.min_log_number_to_keep.max(edit.min_log_number_to_keep);
         self.max_column_family = self.max_column_family.max(edit.max_column_family);
         if edit.known_logs.is_some() || edit.next_file_number.is_some() {
-            // Whoever goes on in this MANIFEST without a word of logs deletes them without one.
+            // A program that appends to this MANIFEST without naming logs also deletes them without
+            // naming them.
             self.known_logs = edit.known_logs;
         }
         for log in &edit.wal_additions {

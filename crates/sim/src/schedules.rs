@@ -534,7 +534,7 @@ fn cache(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// A database is closed under writers: who was told that a write is done finds it.
+/// A database is closed under writers: a write that was acknowledged is found.
 fn closing(stage: &Stage) -> Result<()> {
     let db = stage.open()?;
     let acknowledged = Arc::new(Mutex::new(Rank::LEAF, Vec::new()));

@@ -1,5 +1,5 @@
-//! The quota of a btrfs: who goes beyond it gets EDQUOT, root too, which the quotas of users let
-//! through.
+//! The quota of a btrfs: a write beyond it fails with EDQUOT, also for root, to which quotas of
+//! users do not apply.
 //!
 //! It is put on the subvolume that is mounted, by `btrfs` of btrfs-progs, which takes root. Bytes
 //! of data count, and what the filesystem keeps of names and places of data. To change a limit

@@ -164,7 +164,7 @@ fn delays_are_entered_under_their_causes() {
     assert_eq!(of(StallCause::LowPriority), 100_000);
     assert_eq!(of(StallCause::L0FileCountLimit), held + took - 100_000);
     rig.check(&[&family], &[]);
-    // Who does not want to wait does not wait before it is told.
+    // A writer that does not want to wait is told so at once.
     let before = rig.clock.now_us();
     low.no_slowdown = true;
     rig.db

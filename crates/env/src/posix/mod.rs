@@ -84,7 +84,7 @@ impl PosixFs {
             Some(ring) => Box::new(file.through_ring(ring, queue)),
             None => Box::new(file),
         };
-        // A copy into the page cache is the dearer the less of the buffer is still in the
+        // A copy into the page cache is the more expensive the less of the buffer is still in the
         // processor's cache.
         let most = if options.direct {
             usize::MAX

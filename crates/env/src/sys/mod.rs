@@ -46,8 +46,8 @@ pub(crate) fn is_only_opener(fd: BorrowedFd<'_>) -> bool {
     const F_SETSIG: libc::c_int = 10;
     let raw = fd.as_raw_fd();
     // SAFETY: none of these calls takes a pointer, and `fd` is open for as long as it is borrowed.
-    // Whoever opens the file meanwhile makes the kernel send a signal, and SIGURG is one that ends
-    // no process.
+    // A process that opens the file meanwhile makes the kernel send a signal; SIGURG ends no
+    // process.
     unsafe {
         libc::fcntl(raw, F_SETSIG, libc::SIGURG) == 0
             && libc::fcntl(raw, libc::F_SETLEASE, libc::F_WRLCK) == 0

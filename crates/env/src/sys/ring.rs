@@ -2,9 +2,9 @@
 //! something else.
 //!
 //! **Whose memory it is.** The kernel reads and writes a buffer until the request is completed,
-//! whatever became of whoever asked. So buffer and file of a request belong to the ring, in a slot,
+//! whatever became of the caller. So buffer and file of a request belong to the ring, in a slot,
 //! from before the kernel hears of them until their completion was taken from the queue, and there
-//! is no reference into the buffer meanwhile. Whoever asks holds a
+//! is no reference into the buffer meanwhile. The caller holds a
 //! [`Flight`], which is the number of the slot. One that is dropped waits for the kernel: requests
 //! are single ones to a device, and what was done by then is all over, files closed and memory
 //! free. One that is forgotten keeps its slot, its memory and the ring for good. Memory whose

@@ -91,7 +91,7 @@ impl Figures {
         }
     }
 
-    /// Of whoever writes the files.
+    /// Of the process that writes the files.
     pub fn engine(&self) -> Usage {
         self.server.unwrap_or(self.client)
     }

@@ -286,7 +286,7 @@ pub fn retry(session: &mut dyn Session, access: Access, body: &mut Body<'_>) -> 
         if conflicts == MOST {
             return Err(Failure::new(format!("{MOST} conflicts in one transaction")));
         }
-        // Who comes second lets the first one end.
+        // The second of two transactions lets the first one end.
         std::thread::sleep(std::time::Duration::from_micros(50 * conflicts.min(40)));
     }
 }

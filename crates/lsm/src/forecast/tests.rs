@@ -92,7 +92,7 @@ fn a_slow_machine_holds_writers_back() -> Result<()> {
     let mut idle = Forecast::new(policy(), 7, load(KeysCome::AtRandom));
     idle.write(1_000_000)?;
     assert!(idle.level0_max < 8 && idle.blocked() == 0.0, "{idle:?}");
-    // Who waits longer merges more at once.
+    // A longer wait merges more at once.
     let (slow, quick) = (forecast.write_amplification(), idle.write_amplification());
     assert!(slow < quick, "{slow} {quick}");
     Ok(())

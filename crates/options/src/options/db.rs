@@ -178,8 +178,6 @@ option_table! {
     /// Bytes a second that compactions are assumed to drain from level 0 until that is measured; 0
     /// for 16 MiB, or the rate limiter's. Slowed writers follow the measured drain.
     delayed_write_rate: u64 = 0, Live, Admission, Both, AnyTime;
-    /// Speedb's name for slowing writers down by the debt and not in steps.
-    use_dynamic_delay: bool = true, Accepted("writers always go at a pace that follows the drain"), Admission, Own, AnyTime;
     /// Lets the log be written for one group while another group fills the memtable.
     enable_pipelined_write: bool = false, Accepted("a choice of the write queue; results are the same"), Wal, Both, AtOpen;
     /// Gives up the order among writers that a snapshot sees.

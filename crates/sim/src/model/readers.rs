@@ -1,5 +1,5 @@
-//! What those find who only read what a crash or damage left: the same as who opens it for writing,
-//! or a refusal like theirs.
+//! What a read-only opening finds of what a crash or damage left: the same as an opening for
+//! writing, or the same refusal.
 //!
 //! They come first, on an image of their own, which they must leave as it is. Functions of an
 //! image, used from any thread.
@@ -50,7 +50,7 @@ pub enum Reader {
 /// What a reader found.
 #[derive(Debug)]
 pub enum Found {
-    /// There is no database: who writes makes one.
+    /// There is no database: an opening for writing makes one.
     Nothing,
     /// It does not open.
     Refused(Error),

@@ -32,7 +32,7 @@ impl LogReader {
         if !self.own_record_follows()? {
             return Ok(Parsed::Step(self.recycled_tail()));
         }
-        // Whoever writes the log may have gone on since this block was read.
+        // The writer of the log may have gone on since this block was read.
         if self.reread_block()? {
             Ok(Parsed::Again)
         } else {
