@@ -4,6 +4,7 @@
 //! `append` either takes all the bytes or fails; after a failed `append` or `sync` the file must
 //! not be used again except to be dropped (its tail is unknown). Paths are whole paths.
 
+use crate::errand::{Call, Errand};
 use crate::exec::{Clock, Entropy, Executor};
 use crate::file_options::{ReadOptions, WriteOptions};
 use crate::pool::BackgroundIo;
@@ -138,6 +139,10 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn hard_link(&self, from: &Path, to: &Path) -> Result<()>;
     /// Makes creations, renames and removals in a directory survive power loss.
     fn sync_dir(&self, path: &Path) -> Result<()>;
+    /// Begins what [`FileSystem::sync_dir`] does, where another thread can.
+    fn begin_sync_dir(&self, path: &Path) -> Errand {
+        Errand::made(self.sync_dir(path))
+    }
     /// What `stat` says; `NotFound` subcode [`esker_status::Subcode::PathNotFound`] when absent.
     fn metadata(&self, path: &Path) -> Result<Metadata>;
     /// Whether something is at `path`. An error other than absence is an error.
@@ -171,6 +176,10 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// does.
     fn background_carrier(&self, _direct: bool) -> Option<String> {
         None
+    }
+    /// Has another thread make a call that waits for the disk, where there is one for it.
+    fn begin(&self, call: Call) -> Errand {
+        Errand::later(call)
     }
     /// The canonical absolute path.
     fn canonical(&self, path: &Path) -> Result<PathBuf>;

@@ -11,6 +11,7 @@
 mod aligned;
 mod contract;
 mod dirs;
+mod errand;
 mod exec;
 mod file_options;
 mod file_reuse;
@@ -27,6 +28,7 @@ mod write_behind;
 pub use aligned::{AlignedBuf, DIRECT_ALIGN, FILE_BUFFERS};
 pub use contract::*;
 pub use dirs::make_dir;
+pub use errand::{Call, Errand};
 pub use exec::*;
 pub use file_options::*;
 pub use file_reuse::{Unnamed, reuse_file};

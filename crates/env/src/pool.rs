@@ -3,8 +3,8 @@
 //!
 //! A request is a [`Task`] that the thread that waits for it can also do by itself: the queue only
 //! offers it. So a pool whose threads are all busy, that could start none, or that has ended makes
-//! nobody wait longer than a plain call would. Requests are large, a megabyte or so, and no kernel
-//! interface that may be forbidden is needed.
+//! nobody wait longer than a plain call would. Requests are large, a megabyte or so, or wait for a
+//! disk, and no kernel interface that may be forbidden is needed.
 //!
 //! Threads are started when requests find no idle one, up to [`THREADS_MAX`]. They end with the
 //! [`IoPool`], or when no request came for [`LINGER`]: each database has a pool, and an idle one

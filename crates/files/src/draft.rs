@@ -2,13 +2,16 @@
 //!
 //! Its bytes are written under a temporary name. Several drafts may be begun before the first is
 //! synced: their write-back goes on meanwhile, and one commit of the filesystem's journal does for
-//! all of them. A draft that is dropped removes its temporary file.
+//! all of them. The same for their syncs, which other threads can begin ([`Draft::begin_sync`]). A
+//! draft that is dropped removes its temporary file.
 //!
 //! The caller syncs the draft before it takes its name, and the directory after that.
 
-use esker_env::{FileSystem, WritableFile, WriteOptions};
+use esker_env::{Errand, FileSystem, WritableFile, WriteOptions};
 use esker_status::Result;
+use esker_sync::{Mutex, Rank};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A small file under a temporary name.
 #[derive(Debug)]
@@ -18,6 +21,31 @@ pub struct Draft<'a> {
     temp: PathBuf,
     path: PathBuf,
     file: Option<Box<dyn WritableFile>>,
+    syncing: Option<Syncing>,
+}
+
+/// A sync that somebody else may have begun.
+#[derive(Debug)]
+struct Syncing {
+    errand: Errand,
+    /// The file, when nobody syncs it.
+    file: Arc<Mutex<Option<Box<dyn WritableFile>>>>,
+}
+
+impl Syncing {
+    fn begin(fs: &dyn FileSystem, file: Box<dyn WritableFile>) -> Self {
+        let file = Arc::new(Mutex::new(Rank::LEAF, Some(file)));
+        let theirs = Arc::clone(&file);
+        let errand = fs.begin(Box::new(move || {
+            let Some(mut file) = theirs.lock().take() else {
+                return Ok(());
+            };
+            let synced = file.sync();
+            *theirs.lock() = Some(file);
+            synced
+        }));
+        Syncing { errand, file }
+    }
 }
 
 impl<'a> Draft<'a> {
@@ -35,6 +63,7 @@ impl<'a> Draft<'a> {
             temp,
             path,
             file: None,
+            syncing: None,
         };
         let mut file = fs.create(&draft.temp, options)?;
         file.append(content)?;
@@ -44,20 +73,41 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
+    /// Begins what [`Draft::sync`] does, where another thread can.
+    pub fn begin_sync(&mut self) {
+        if let Some(file) = self.file.take() {
+            self.syncing = Some(Syncing::begin(self.fs, file));
+        }
+    }
+
     /// Makes the bytes survive power loss.
     pub fn sync(&mut self) -> Result<()> {
+        if let Some(Syncing { errand, file }) = self.syncing.take() {
+            let synced = errand.wait();
+            self.file = file.lock().take();
+            return synced;
+        }
         self.file.as_mut().map_or(Ok(()), |file| file.sync())
     }
 
     /// Gives the file its name, and replaces what had it. The name survives power loss once the
     /// directory was synced.
     pub fn take_name(mut self) -> Result<()> {
+        self.end_sync();
         if let Some(mut file) = self.file.take() {
             file.close()?;
         }
         self.fs.rename(&self.temp, &self.path)?;
         self.temp = PathBuf::new();
         Ok(())
+    }
+
+    /// Has the file back from a sync that nobody waits for.
+    fn end_sync(&mut self) {
+        if let Some(Syncing { errand, file }) = self.syncing.take() {
+            drop(errand);
+            self.file = file.lock().take();
+        }
     }
 }
 
@@ -66,6 +116,7 @@ impl Drop for Draft<'_> {
         if self.temp.as_os_str().is_empty() {
             return;
         }
+        self.end_sync();
         if let Some(mut file) = self.file.take() {
             // The failure that led here is what matters.
             let _closed = file.close();

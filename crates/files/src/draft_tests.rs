@@ -46,3 +46,28 @@ fn a_draft_that_cannot_be_begun_or_named_is_removed() {
     let to = Path::new("/none/name").to_owned();
     Draft::begin(&*fs, "/none/temp".into(), to, options, b"").expect_err("there is no directory");
 }
+
+#[test]
+fn a_sync_that_another_thread_begins_is_waited_for() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for fs in [Env::in_memory().fs, Env::posix().fs] {
+        let place = dir.path();
+        fs.create_dir_all(place).expect("a directory");
+        let begin = |content: &[u8]| {
+            let (temp, name) = (place.join("temp"), place.join("name"));
+            let options = WriteOptions::default().exclusively();
+            let mut draft = Draft::begin(&*fs, temp, name, options, content).expect("begins");
+            draft.begin_sync();
+            draft
+        };
+        drop(begin(b"dropped"));
+        let mut synced = begin(b"synced");
+        synced.sync().expect("syncs");
+        synced.take_name().expect("is named");
+        let read = || fs.read_all(&place.join("name"), 99).expect("reads");
+        assert_eq!(read(), b"synced");
+        begin(b"named at once").take_name().expect("is named");
+        assert_eq!(read(), b"named at once");
+        assert!(!fs.exists(&place.join("temp")).expect("looks"));
+    }
+}

@@ -4,6 +4,7 @@ mod clip;
 pub(crate) mod compact;
 mod events;
 pub(crate) mod flush;
+pub(crate) mod flush_request;
 mod flush_ticket;
 mod high_priority;
 pub(crate) mod import;

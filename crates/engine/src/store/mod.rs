@@ -119,6 +119,9 @@ impl From<NotInstalled> for Error {
     }
 }
 
+/// Syncs the MANIFEST that is being made.
+pub(crate) type SyncManifest<'a> = &'a mut dyn FnMut() -> Result<()>;
+
 /// A change with the version that it makes.
 struct Ready {
     family: Arc<Family>,
@@ -262,12 +265,13 @@ impl Store {
 
     /// The same while the database is opened, in MANIFEST-`number`. `beside` gives other files of
     /// the directory their names: the sync that makes the MANIFEST's name sure does for them too.
+    /// It is called when all files are there, and syncs the MANIFEST with what it is given.
     /// A file of that number may be there when the database `is_new`: a creation was cut short.
     pub(crate) fn start_manifest_beside(
         &self,
         families: &FamilySet,
         (number, is_new): (FileNo, bool),
-        beside: impl FnOnce() -> Result<()>,
+        beside: impl FnOnce(SyncManifest<'_>) -> Result<()>,
     ) -> Result<()> {
         let manifest = &mut self.manifest.lock();
         self.roll_to(manifest, families, (number, !is_new), beside)
@@ -524,17 +528,17 @@ impl Store {
             return Err(Error::shutdown());
         }
         let number = self.numbers.next();
-        self.roll_to(manifest, families, (number, true), || Ok(()))
+        self.roll_to(manifest, families, (number, true), |sync| sync())
     }
 
-    /// The same to MANIFEST-`number`. The write-back of all files begins before the first is
-    /// waited for.
+    /// The same to MANIFEST-`number`, which `beside` syncs. The write-back of all files begins
+    /// before the first is waited for.
     fn roll_to(
         &self,
         manifest: &mut Manifest,
         families: &FamilySet,
         (number, exclusive): (FileNo, bool),
-        beside: impl FnOnce() -> Result<()>,
+        beside: impl FnOnce(SyncManifest<'_>) -> Result<()>,
     ) -> Result<()> {
         manifest.writer = None;
         let snapshot = self.snapshot(manifest, families);
@@ -544,11 +548,15 @@ impl Store {
         };
         let fs = &*self.env.fs;
         let mut writer = ManifestWriter::create(fs, &self.dir, number, options, &snapshot)?;
-        let current = current::begin(fs, &self.dir, number)?;
-        beside()?;
-        if !seeded(Bug::CurrentBeforeManifest) {
-            writer.sync()?;
-        }
+        let mut current = current::begin(fs, &self.dir, number)?;
+        current.begin_sync();
+        beside(&mut || {
+            if seeded(Bug::CurrentBeforeManifest) {
+                Ok(())
+            } else {
+                writer.sync()
+            }
+        })?;
         if seeded(Bug::ManifestGoneFirst) {
             let good = self.dir.join(file_name::manifest_name(manifest.number));
             self.obsolete_files.retire_file(good);

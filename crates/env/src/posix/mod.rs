@@ -12,11 +12,12 @@ mod write;
 
 use crate::file_reuse::{Unnamed, reuse_file};
 use crate::pool::IoPool;
+use crate::promise::Promise;
 use crate::system::ThreadExecutor;
 use crate::write_behind::{Below, WriteBehind};
 use crate::{
-    BackgroundIo, DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions,
-    WritableFile, WriteOptions,
+    BackgroundIo, Call, DirEntry, Errand, FileLock, FileSystem, Metadata, RandomAccessFile,
+    ReadOptions, WritableFile, WriteOptions,
 };
 use esker_status::{Error, Result};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags};
@@ -135,6 +136,15 @@ fn below(options: WriteOptions) -> WriteOptions {
     WriteOptions {
         buffer_size: 0,
         ..options
+    }
+}
+
+fn sync_dir(path: &Path) -> Result<()> {
+    let fd = open("open directory", path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+    match retry_on_intr(|| fs::fsync(&fd)) {
+        // Some filesystems cannot sync directories and say so: nothing can be done about it.
+        Err(Errno::INVAL) => Ok(()),
+        other => named("sync directory", path, other),
     }
 }
 
@@ -310,12 +320,12 @@ impl FileSystem for PosixFs {
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
-        let fd = open("open directory", path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        match retry_on_intr(|| fs::fsync(&fd)) {
-            // Some filesystems cannot sync directories and say so: nothing can be done about it.
-            Err(Errno::INVAL) => Ok(()),
-            other => named("sync directory", path, other),
-        }
+        sync_dir(path)
+    }
+
+    fn begin_sync_dir(&self, path: &Path) -> Errand {
+        let path = path.to_owned();
+        self.begin(Box::new(move || sync_dir(&path)))
     }
 
     fn metadata(&self, path: &Path) -> Result<Metadata> {
@@ -363,6 +373,10 @@ impl FileSystem for PosixFs {
 
     fn background_carrier(&self, direct: bool) -> Option<String> {
         Some(self.io.queue().carrier(self.wanted, direct))
+    }
+
+    fn begin(&self, call: Call) -> Errand {
+        Errand::promised(Promise::begin(self.io.queue(), call))
     }
 
     fn canonical(&self, path: &Path) -> Result<PathBuf> {

@@ -17,6 +17,7 @@ use crate::observe::EventLine;
 use crate::recover::fold::Folded;
 use crate::recover::sweep::{self, Needed};
 use crate::recover::{create, replay};
+use crate::store::SyncManifest;
 use crate::tree::paths;
 use crate::write::log_state::AliveLog;
 use crate::write::spare_log::SpareLog;
@@ -188,7 +189,7 @@ impl Opening {
     fn switch_current(
         &self,
         core: &Core,
-        options: Draft<'_>,
+        mut options: Draft<'_>,
         is_new: bool,
         traces: &mut Traces,
     ) -> Result<()> {
@@ -215,7 +216,14 @@ impl Opening {
         } else {
             traces.add_file(manifest);
         }
-        let name_all = || {
+        // All files are there, and are synced at once.
+        let name_all = |sync_manifest: SyncManifest<'_>| {
+            options.begin_sync();
+            if let Some(identity) = &mut identity {
+                identity.begin_sync();
+            }
+            traces.begin_sync_names();
+            sync_manifest()?;
             core.trees.name_options(options)?;
             if let Some(mut identity) = identity {
                 identity.sync()?;

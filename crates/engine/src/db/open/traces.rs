@@ -4,7 +4,7 @@
 //! Only what the open itself made is noted, and a directory goes only while it is empty. Used by
 //! one thread, which holds the database's lock.
 
-use esker_env::Env;
+use esker_env::{Env, Errand};
 use esker_status::Result;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,7 @@ pub(super) struct Traces {
     files: Vec<PathBuf>,
     /// Directories with names that may not survive power loss.
     unsynced: Vec<PathBuf>,
+    syncing: Vec<Errand>,
 }
 
 impl Traces {
@@ -25,6 +26,7 @@ impl Traces {
             dirs: Vec::new(),
             files: Vec::new(),
             unsynced: Vec::new(),
+            syncing: Vec::new(),
         }
     }
 
@@ -42,11 +44,18 @@ impl Traces {
         self.env.fs.create_dir_all(dir)
     }
 
-    /// Makes the names of the directories survive power loss.
-    pub(super) fn sync_names(&mut self) -> Result<()> {
+    /// Begins what [`Traces::sync_names`] does, where other threads can.
+    pub(super) fn begin_sync_names(&mut self) {
         let mut parents = std::mem::take(&mut self.unsynced);
         parents.dedup();
-        parents.iter().try_for_each(|dir| self.env.fs.sync_dir(dir))
+        let begin = |dir: PathBuf| self.env.fs.begin_sync_dir(&dir);
+        self.syncing.extend(parents.into_iter().map(begin));
+    }
+
+    /// Makes the names of the directories survive power loss.
+    pub(super) fn sync_names(&mut self) -> Result<()> {
+        self.begin_sync_names();
+        self.syncing.drain(..).try_for_each(Errand::wait)
     }
 
     /// Takes note of a file that is about to be made.
