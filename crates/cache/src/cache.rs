@@ -9,6 +9,7 @@ use crate::options::{CacheFull, CacheKind, CacheOptions};
 use crate::shard::Shard;
 use crate::stats::{CacheEntry, CacheStats};
 use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::tier::{Tier, TierUsage};
 use esker_sync::{CachePadded, Rank};
 use std::fmt;
 
@@ -51,6 +52,7 @@ pub struct Cache<V> {
     metadata: usize,
     flights: Flights,
     ghost: Ghost,
+    tier: Option<Box<dyn Tier<V>>>,
 }
 
 impl<V> fmt::Debug for Cache<V> {
@@ -120,6 +122,15 @@ impl<V> Cache<V> {
 
     /// An empty cache.
     pub fn new(options: CacheOptions) -> Self {
+        Self::build(options, None)
+    }
+
+    /// An empty cache before a second tier.
+    pub fn with_tier(options: CacheOptions, tier: Box<dyn Tier<V>>) -> Self {
+        Self::build(options, Some(tier))
+    }
+
+    fn build(options: CacheOptions, tier: Option<Box<dyn Tier<V>>>) -> Self {
         let shards = Shards::new(&options);
         let metadata = if options.charge_metadata {
             shards.metadata()
@@ -133,6 +144,7 @@ impl<V> Cache<V> {
             reserved: AtomicUsize::new(0),
             flights: Flights::new(),
             ghost: Ghost::new(),
+            tier,
         };
         cache.reconfigure(|_| {});
         cache
@@ -208,12 +220,50 @@ impl<V> Cache<V> {
         if self.ghost.has(hash) {
             self.ghost.used(hash, charge);
         }
-        let mut removed = Removed::new();
+        let mut removed = match self.tier {
+            Some(_) => Removed::for_tier(),
+            None => Removed::new(),
+        };
         let kept = match &self.shards {
             Shards::Lru(shards) => (of_hash(shards, hash).lock()).insert(&held, hash, &mut removed),
             Shards::Clock(shards) => of_hash(shards, hash).insert(&held, hash, &mut removed),
         };
+        if let Some(tier) = &self.tier {
+            for left in removed.used() {
+                tier.offer(left.0.key, left);
+            }
+        }
         if kept { Ok(held) } else { Err(CacheFull) }
+    }
+
+    /// The value from the second tier, for a thread that missed it; with `take` it leaves the
+    /// tier, and [`Cache::insert_again`] brings it back.
+    pub fn recall(&self, key: CacheKey, take: bool) -> Option<V> {
+        self.tier.as_ref()?.recall(key, take)
+    }
+
+    /// As [`Cache::insert`], for a value that has been used before.
+    pub fn insert_again(
+        &self,
+        key: CacheKey,
+        value: V,
+        charge: usize,
+        priority: Priority,
+    ) -> Result<Pinned<V>, CacheFull> {
+        let held = self.insert(key, value, charge, priority)?;
+        match &self.shards {
+            Shards::Lru(shards) => {
+                let hash = key.hash();
+                drop(of_hash(shards, hash).lock().lookup(key, hash));
+            }
+            Shards::Clock(_) => held.0.note_use(),
+        }
+        Ok(held)
+    }
+
+    /// What the second tier holds; `None` without one.
+    pub fn tier_usage(&self) -> Option<TierUsage> {
+        self.tier.as_ref().map(|tier| tier.usage())
     }
 
     /// Whether [`Cache::insert_if_room`] would take a value of this charge.
@@ -243,8 +293,11 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Removes an entry; whether there was one.
+    /// Removes an entry, and what the second tier has of it; whether there was one.
     pub fn erase(&self, key: CacheKey) -> bool {
+        if let Some(tier) = &self.tier {
+            tier.erase(key);
+        }
         let hash = key.hash();
         let mut removed = Removed::new();
         match &self.shards {
@@ -260,8 +313,11 @@ impl<V> Cache<V> {
         for_each_shard!(self, shard, shard.retain(&mut keep, &mut removed));
     }
 
-    /// Removes every entry that is not held.
+    /// Removes every entry that is not held, and all of the second tier.
     pub fn erase_unpinned(&self) {
+        if let Some(tier) = &self.tier {
+            tier.clear();
+        }
         self.retain(|e| e.pinned);
     }
 
@@ -354,10 +410,11 @@ impl<V> Cache<V> {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// Bytes that the cache and all entries take now, whatever is charged; `memory_of` says what
-    /// a value takes, its own size included. Walks all entries: for reports.
+    /// Bytes that the cache, all entries and the second tier take now, whatever is charged;
+    /// `memory_of` says what a value takes, its own size included. Walks all entries: for reports.
     pub fn memory(&self, memory_of: impl Fn(&V) -> usize) -> usize {
         let mut sum = self.overhead();
+        sum += self.tier.as_ref().map_or(0, |tier| tier.memory());
         let metadata = Entry::<V>::metadata();
         self.for_each(|e| sum += memory_of(e.value) + metadata);
         sum

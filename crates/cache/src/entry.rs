@@ -179,6 +179,8 @@ pub(crate) struct Removed<V> {
     few: [Option<Pinned<V>>; 4],
     len: usize,
     rest: Vec<Pinned<V>>,
+    /// Those that had been used and were evicted, where there is a second tier for them.
+    used: Option<Vec<Pinned<V>>>,
 }
 
 impl<V> Removed<V> {
@@ -187,6 +189,15 @@ impl<V> Removed<V> {
             few: [None, None, None, None],
             len: 0,
             rest: Vec::new(),
+            used: None,
+        }
+    }
+
+    /// A list that tells used values apart.
+    pub(crate) fn for_tier() -> Self {
+        Removed {
+            used: Some(Vec::new()),
+            ..Removed::new()
         }
     }
 
@@ -196,5 +207,18 @@ impl<V> Removed<V> {
             None => self.rest.push(value),
         }
         self.len += 1;
+    }
+
+    /// Adds a value that was evicted and had been used, or not.
+    pub(crate) fn push_evicted(&mut self, value: Pinned<V>, was_used: bool) {
+        match &mut self.used {
+            Some(used) if was_used => used.push(value),
+            _ => self.push(value),
+        }
+    }
+
+    /// Those that had been used and were evicted.
+    pub(crate) fn used(&self) -> &[Pinned<V>] {
+        self.used.as_deref().unwrap_or(&[])
     }
 }

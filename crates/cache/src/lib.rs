@@ -9,6 +9,9 @@
 //! - [`CacheKind::Lru`] has one short lock for each shard around a hash table and three recency
 //!   lists, with RocksDB's priority pools.
 //!
+//! A cache may have a second tier ([`Tier`]), which is offered what leaves after it was used, and
+//! asked for what is missed.
+//!
 //! [`Cache::watch`] counts, on a sample of the keys, what caches of other capacities would hit
 //! (`ghost`).
 //!
@@ -26,6 +29,7 @@ mod options;
 mod shard;
 mod stats;
 mod sync;
+mod tier;
 
 pub use cache::Cache;
 pub use entry::{Glimpse, Pinned, Priority};
@@ -34,6 +38,7 @@ pub use ghost::GhostCurve;
 pub use key::CacheKey;
 pub use options::{CacheFull, CacheKind, CacheOptions, DEFAULT_SHARD_BITS};
 pub use stats::{CacheEntry, CacheStats, PriorityStats};
+pub use tier::{Tier, TierUsage};
 
 #[cfg(test)]
 mod tests;

@@ -197,9 +197,11 @@ impl<V> Shard<V> {
                     }
                     continue;
                 }
-                let priority = self.slab.0[slot as usize].priority;
-                self.stats.evicted(priority);
-                self.remove_slot(slot, out);
+                let entry = &self.slab.0[slot as usize];
+                let was_hit = entry.hit;
+                self.stats.evicted(entry.priority);
+                let value = self.take(slot);
+                out.push_evicted(value, was_hit);
             }
         }
     }
@@ -209,15 +211,21 @@ impl<V> Shard<V> {
     }
 
     fn remove_slot(&mut self, slot: u32, out: &mut Removed<V>) {
+        let value = self.take(slot);
+        out.push(value);
+    }
+
+    fn take(&mut self, slot: u32) -> Pinned<V> {
         self.unlink(slot);
         let entry = &mut self.slab.0[slot as usize];
         self.stats.left(entry.priority, entry.charge);
         self.usage -= entry.charge;
-        out.push(entry.value.take().expect(TAKEN));
+        let value = entry.value.take().expect(TAKEN);
         if let Ok(found) = self.table.find_entry(entry.key.hash(), |&s| s == slot) {
             found.remove();
         }
         self.free.push(slot);
+        value
     }
 
     /// Adds an entry, displacing one of the same key. False: refused by a strict limit.

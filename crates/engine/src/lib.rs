@@ -49,7 +49,7 @@ pub use db::{
 pub use esker_cache::{CacheKind, CacheOptions};
 pub use esker_codec as codec;
 pub use esker_env::{self as env, Env};
-pub use esker_files::table::{BlockCache, CachedBlock};
+pub use esker_files::table::{BlockCache, CachedBlock, CompressedTierOptions, new_block_cache};
 pub use esker_format::FamilyId;
 pub use esker_format::batch::WriteBatch;
 pub use esker_format::comparator::{Comparator, KeyOrder};

@@ -7,13 +7,11 @@
 //! Thread-safety: a reader may be shared; each iterator belongs to one thread at a time and keeps
 //! the file open by itself.
 
-use crate::options::{
-    BlockCacheSource, FamilyOptions, Options, ReadOptions, check as check_options,
-};
+use crate::options::{FamilyOptions, Options, ReadOptions, check as check_options};
 use crate::read::get::read_context;
 use crate::snapshot::Snapshot;
 use esker_env::{Env, ReadOptions as FileReadOptions};
-use esker_files::table::{BlockCache, TableCursor, TableReader, TableReaderOptions};
+use esker_files::table::{TableCursor, TableReader, TableReaderOptions};
 use esker_format::Seq;
 use esker_format::properties::TableProperties;
 use esker_lsm::merging::MergingCursor;
@@ -69,8 +67,7 @@ impl SstFileReader {
         let size = file.len();
         let cache = match &family.table.block_cache {
             _ if family.table.no_block_cache => None,
-            BlockCacheSource::Shared(given) => Some(Arc::clone(given)),
-            BlockCacheSource::Own(limits) => Some(Arc::new(BlockCache::new(*limits))),
+            source => Some(source.make()),
         };
         let how = TableReaderOptions {
             order: family.comparator.clone(),

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use crate::flags::{FLAGS, Fate, Flags, Kind};
-use crate::store::{CachePlan, CachePolicy, OpenPlan, SessionPlan, Transactions};
+use crate::store::{CachePlan, CachePolicy, OpenPlan, SessionPlan, TierPlan, Transactions};
 use crate::{Failure, Result};
 
 /// Flags whose default is `db_bench`'s and not RocksDB's, and which are therefore always passed.
@@ -167,7 +167,20 @@ fn cache_plan(flags: &Flags) -> Result<CachePlan> {
         high_priority_ratio: flags.number("cache_high_pri_pool_ratio"),
         low_priority_ratio: flags.number("cache_low_pri_pool_ratio"),
         policy,
+        tier: tier_plan(flags)?,
     })
+}
+
+fn tier_plan(flags: &Flags) -> Result<Option<TierPlan>> {
+    if !flags.flag("use_compressed_secondary_cache") {
+        return Ok(None);
+    }
+    Ok(Some(TierPlan {
+        capacity: flags.count("compressed_secondary_cache_size"),
+        shard_bits: flags.int("compressed_secondary_cache_numshardbits"),
+        codec: compression(flags.text("compressed_secondary_cache_compression_type"))?,
+        level: flags.int("compressed_secondary_cache_compression_level"),
+    }))
 }
 
 type Pairs = Vec<(String, String)>;

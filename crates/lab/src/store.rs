@@ -55,6 +55,21 @@ pub struct CachePlan {
     pub low_priority_ratio: f64,
     /// The eviction policy.
     pub policy: CachePolicy,
+    /// The second tier.
+    pub tier: Option<TierPlan>,
+}
+
+/// The compressed second tier of a block cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TierPlan {
+    /// Capacity in bytes.
+    pub capacity: u64,
+    /// Log2 of the number of shards, or -1 for the engine's choice.
+    pub shard_bits: i64,
+    /// The codec, as an option has it.
+    pub codec: &'static str,
+    /// The level of the codec.
+    pub level: i64,
 }
 
 /// What transactions go through.
@@ -76,6 +91,7 @@ impl OpenPlan {
             (self.databases > 1, "num_multi_db"),
             (self.families > 1, "num_column_families"),
             (self.read_only, "readonly"),
+            (self.cache.tier.is_some(), "use_compressed_secondary_cache"),
             (!self.options_file.as_os_str().is_empty(), "options_file"),
             (
                 self.transactions != Transactions::None,

@@ -9,15 +9,16 @@ mod level;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use esker::codec::Codec;
 use esker::observe::{PerfContext, PerfLevel, Statistics, set_perf_level};
 use esker::options::{
     BlockCacheSource, BottommostLevelCompaction, IngestOptions, LoadRules, ReadTier,
     load_options_text,
 };
 use esker::{
-    CacheOptions, CompactRangeOptions, Db, DbIterator, Env, ErrorKind, FamilyDescriptor,
-    FamilyHandle, FamilyId, FlushOptions, Options, ReadOptions, SstFileWriter, WriteBatch,
-    WriteOptions,
+    CacheOptions, CompactRangeOptions, CompressedTierOptions, Db, DbIterator, Env, ErrorKind,
+    FamilyDescriptor, FamilyHandle, FamilyId, FlushOptions, Options, ReadOptions, SstFileWriter,
+    WriteBatch, WriteOptions,
 };
 use esker_backup::{BackupEngine, BackupEngineOptions, BackupEngineReadOnly, RestoreOptions};
 use esker_txn::{
@@ -27,8 +28,8 @@ use esker_txn::{
 
 use crate::slowest::Account;
 use crate::store::{
-    CachePlan, CachePolicy, Iter, OpenPlan, PairSource, Session, SessionPlan, Store, Transactions,
-    add_in_batch, number,
+    CachePlan, CachePolicy, Iter, OpenPlan, PairSource, Session, SessionPlan, Store, TierPlan,
+    Transactions, add_in_batch, number,
 };
 use crate::{Failure, Result};
 
@@ -81,13 +82,29 @@ fn options_of(plan: &OpenPlan) -> Result<Options> {
         n => {
             if let Ok(capacity) = usize::try_from(n) {
                 let limits = cache_of(&plan.cache, capacity);
-                options.family.table.block_cache = BlockCacheSource::Own(limits);
+                options.family.table.block_cache = match plan.cache.tier {
+                    Some(tier) => BlockCacheSource::Tiered(limits, tier_of(tier)?),
+                    None => BlockCacheSource::Own(limits),
+                };
             }
         }
     }
     options.db.create_if_missing = !plan.must_exist;
     options.db.create_missing_column_families = true;
     Ok(options)
+}
+
+/// The second tier of a plan.
+fn tier_of(plan: TierPlan) -> Result<CompressedTierOptions> {
+    let capacity = usize::try_from(plan.capacity).unwrap_or(usize::MAX);
+    let level = i32::try_from(plan.level);
+    Ok(CompressedTierOptions {
+        capacity,
+        num_shard_bits: i32::try_from(plan.shard_bits).unwrap_or(-1),
+        codec: Codec::from_option_name(plan.codec)
+            .ok_or_else(|| Failure::new(format!("unknown compression `{}`", plan.codec)))?,
+        level: level.map_err(|_| Failure::new("compressed_secondary_cache_compression_level"))?,
+    })
 }
 
 /// The block cache of a plan. Pools by priority are an LRU cache's.

@@ -359,18 +359,26 @@ impl<V> ClockShard<V> {
                 state.ghosts.push(hash);
             }
         }
-        self.remove(state, place, out);
+        if let Some(entry) = self.take(state, place) {
+            // An entry leaves the main pool only after it was used, or wanted again.
+            out.push_evicted(entry, !on_trial);
+        }
     }
 
     fn remove(&self, state: &mut State, place: SlotIndex, out: &mut Removed<V>) {
-        let on_trial = !self.table.bucket(place.bucket).is_main(place.slot);
-        if let Some(entry) = self.table.take(place) {
-            state.entries -= 1;
-            state.usage -= entry.charge;
-            state.trial_usage -= if on_trial { entry.charge } else { 0 };
-            state.stats.left(entry.priority, entry.charge);
-            out.push(Pinned(entry));
+        if let Some(entry) = self.take(state, place) {
+            out.push(entry);
         }
+    }
+
+    fn take(&self, state: &mut State, place: SlotIndex) -> Option<Pinned<V>> {
+        let on_trial = !self.table.bucket(place.bucket).is_main(place.slot);
+        let entry = self.table.take(place)?;
+        state.entries -= 1;
+        state.usage -= entry.charge;
+        state.trial_usage -= if on_trial { entry.charge } else { 0 };
+        state.stats.left(entry.priority, entry.charge);
+        Some(Pinned(entry))
     }
 
     pub(crate) fn erase(&self, key: CacheKey, hash: u64, out: &mut Removed<V>) -> bool {

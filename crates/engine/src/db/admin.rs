@@ -16,6 +16,7 @@ use crate::runtime::callback::{self, Callback};
 use crate::timestamp;
 use crate::tree::tables::Storage;
 use crate::tree::{TablePaths, paths};
+use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, Seq};
 use esker_lsm::pick::manual::ManualRange;
 use esker_lsm::version::Version;
@@ -71,9 +72,9 @@ impl Core {
         let cache = match (&options.table.block_cache, options.table.no_block_cache) {
             (_, true) => None,
             (BlockCacheSource::Shared(given), false) => Some(Arc::clone(given)),
-            (BlockCacheSource::Own(_), false) => match &db.shared_memory_budget {
+            (source, false) => match &db.shared_memory_budget {
                 Some(budget) => Some(Arc::clone(budget.cache())),
-                None => self.trees.families.default_family().reading.cache(),
+                None => Some(self.own_cache(source)),
             },
         };
         let watch = self
@@ -94,6 +95,17 @@ impl Core {
             version,
             log,
         ))
+    }
+
+    /// The cache of a family with the same limits, or a new one.
+    fn own_cache(&self, source: &BlockCacheSource) -> Arc<BlockCache> {
+        let families = self.trees.families.all();
+        let same = families.iter().find_map(|family| {
+            let table = &family.options.load().table;
+            let is_same = table.block_cache.makes_same(source);
+            family.reading.cache().filter(|_| is_same)
+        });
+        same.unwrap_or_else(|| source.make())
     }
 
     /// A family with a name that no other has, and with its directories. It gets its number when it

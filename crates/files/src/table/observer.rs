@@ -41,6 +41,8 @@ pub trait TableObserver: Send + Sync + fmt::Debug {
     fn cache_lookup(&self, role: BlockRole, found: Option<usize>);
     /// A block of that many bytes was put into the cache, or refused by it.
     fn cache_insert(&self, role: BlockRole, bytes: usize, refused: bool);
+    /// A block that the cache lacked was in its second tier; it counts as found.
+    fn tier_hit(&self, role: BlockRole);
     /// A filter was asked.
     fn filter(&self, outcome: FilterOutcome);
     /// The time in nanoseconds, or 0 when times are not wanted.

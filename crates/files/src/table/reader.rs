@@ -12,7 +12,8 @@ use super::filter_block::FilterBlock;
 use super::options::{IndexType, TableOptions, TableReaderOptions};
 use super::partitions::{BlockRef, Kind, Partitions};
 use super::prefetch::Prefetch;
-use esker_cache::{Flight, Priority};
+use super::work::{ReadFigure, add_read_work};
+use esker_cache::{CacheFull, CacheKey, Flight, Priority};
 use esker_codec::compress::{Codec, Dictionary};
 use esker_format::block::{Block, IndexBlock, IndexForm};
 use esker_format::footer::{BlockHandle, Footer};
@@ -22,6 +23,15 @@ use esker_format::{KeyOrder, RawTombstone, Seq};
 use esker_status::{Error, ErrorKind, Result, Subcode};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// How a block enters the cache: new, or again.
+type Insert = fn(
+    &BlockCache,
+    CacheKey,
+    CachedBlock,
+    usize,
+    Priority,
+) -> std::result::Result<SharedBlock, CacheFull>;
 
 /// A meta block and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,6 +152,14 @@ impl TableReader {
                 }
                 return Ok(found);
             }
+            if let Some(recalled) = self.recall(cache, ctx, handle, kind) {
+                let found = recalled?;
+                self.count_hit(kind, found.charge(), counters);
+                if let Some(p) = prefetch {
+                    p.skipped(handle.offset, handle.size + TRAILER as u64);
+                }
+                return Ok(found);
+            }
             if let Some(o) = &self.options.observer {
                 o.cache_lookup(kind.role(), None);
             }
@@ -183,7 +201,7 @@ impl TableReader {
         }
         let block = self.decode(handle, raw.into_exact(), kind)?;
         match filled {
-            Some(cache) => self.keep(cache, handle, kind, block),
+            Some(cache) => self.keep(cache, handle, kind, block, BlockCache::insert),
             None => Ok(SharedBlock::outside(block)),
         }
     }
@@ -253,6 +271,30 @@ impl TableReader {
         }
     }
 
+    /// A block that was missed, from the second tier of the cache.
+    #[cold]
+    fn recall(
+        &self,
+        cache: &BlockCache,
+        ctx: &ReadContext,
+        handle: BlockHandle,
+        kind: Kind,
+    ) -> Option<Result<SharedBlock>> {
+        if !matches!(kind, Kind::Data) {
+            return None;
+        }
+        let key = self.cache_id.block(handle.offset);
+        let block = cache.recall(key, ctx.fill_cache)?;
+        add_read_work([(ReadFigure::TierHits, 1)]);
+        if let Some(o) = &self.options.observer {
+            o.tier_hit(kind.role());
+        }
+        if !ctx.fill_cache {
+            return Some(Ok(SharedBlock::outside(block)));
+        }
+        Some(self.keep(cache, handle, kind, block, BlockCache::insert_again))
+    }
+
     /// Puts a block into the cache.
     fn keep(
         &self,
@@ -260,6 +302,7 @@ impl TableReader {
         handle: BlockHandle,
         kind: Kind,
         block: CachedBlock,
+        insert: Insert,
     ) -> Result<SharedBlock> {
         let table = &self.options.table;
         let priority = match kind {
@@ -268,7 +311,8 @@ impl TableReader {
             _ => Priority::Low,
         };
         let charge = block.charge();
-        let inserted = cache.insert(self.cache_id.block(handle.offset), block, charge, priority);
+        let key = self.cache_id.block(handle.offset);
+        let inserted = insert(cache, key, block, charge, priority);
         if let Some(o) = &self.options.observer {
             o.cache_insert(kind.role(), charge, inserted.is_err());
         }

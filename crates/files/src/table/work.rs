@@ -49,6 +49,8 @@ figures! {
     IndexHits,
     /// Blocks of filters found in the cache.
     FilterHits,
+    /// Blocks of entries found in the second tier of the cache; they count as found in it, too.
+    TierHits,
     /// Filters that said no.
     FiltersUseful,
     /// Filters that said maybe.

@@ -92,4 +92,21 @@ fn caches() {
         plan(&["--cache_type=hyper_clock_cache"]).cache.policy,
         CachePolicy::HyperClock
     );
+    assert_eq!(lru.tier, None, "it is asked for");
+    let tiered = plan(&[
+        "--use_compressed_secondary_cache",
+        "--compressed_secondary_cache_size=4000000",
+        "--compressed_secondary_cache_compression_type=zstd",
+    ]);
+    let tier = TierPlan {
+        capacity: 4_000_000,
+        shard_bits: 6,
+        codec: "kZSTD",
+        level: 32767,
+    };
+    assert_eq!(tiered.cache.tier, Some(tier));
+    assert_eq!(
+        tiered.beyond_one_family(),
+        Some("use_compressed_secondary_cache")
+    );
 }

@@ -179,6 +179,7 @@ fn of_reads(metric: PerfMetric) -> &'static [ReadFigure] {
         M::UserKeyComparisonCount => &[F::KeysCompared],
         M::BlockCacheHitCount => &[F::DataHits, F::IndexHits, F::FilterHits],
         M::BlockCacheIndexHitCount => &[F::IndexHits],
+        M::SecondaryCacheHitCount => &[F::TierHits],
         M::BlockCacheFilterHitCount => &[F::FilterHits],
         M::BlockReadCount => &[
             F::DataBlocksRead,

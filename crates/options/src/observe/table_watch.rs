@@ -83,6 +83,18 @@ impl TableObserver for TableWatch {
         s.add(inserted, bytes as u64);
     }
 
+    fn tier_hit(&self, role: BlockRole) {
+        let s = &self.statistics;
+        let of_role = match role {
+            BlockRole::Data => Ticker::SecondaryCacheDataHits,
+            BlockRole::Index => Ticker::SecondaryCacheIndexHits,
+            BlockRole::Filter => Ticker::SecondaryCacheFilterHits,
+        };
+        s.add(Ticker::SecondaryCacheHits, 1);
+        s.add(of_role, 1);
+        s.add(Ticker::CompressedSecondaryCacheHits, 1);
+    }
+
     fn filter(&self, outcome: FilterOutcome) {
         let s = &self.statistics;
         match outcome {

@@ -1,13 +1,16 @@
 //! Where a family's blocks are cached: the option `block_cache`.
 //!
 //! RocksDB's text forms make a new LRU cache: a size, or `{capacity=...;num_shard_bits=...;...}`.
-//! With a member `id`, which RocksDB does not have, they make a cache of that kind. Programs give
-//! one that they share. A later text takes the place of an object given before, as everywhere in
+//! With a member `id`, which RocksDB does not have, they make a cache of that kind, and with
+//! `secondary_cache` one before a compressed tier, whose text is RocksDB's of such a cache:
+//! `compressed_secondary_cache://capacity=...;compression_type=...`. Programs give one that they
+//! share. A later text takes the place of an object given before, as everywhere in
 //! options; `null` brings back the default, a clock of 32 MB.
 
 use super::value::OptionValue;
 use esker_cache::{CacheKind, CacheOptions};
-use esker_files::table::BlockCache;
+use esker_codec::compress::Codec;
+use esker_files::table::{BlockCache, CompressedTierOptions, new_block_cache};
 use esker_format::options_text::parse_pairs;
 use esker_status::{Error, Result};
 use std::sync::Arc;
@@ -17,6 +20,8 @@ use std::sync::Arc;
 pub enum BlockCacheSource {
     /// One that the database makes; its families with the same limits share it.
     Own(CacheOptions),
+    /// The same, before a second tier of compressed blocks.
+    Tiered(CacheOptions, CompressedTierOptions),
     /// One that other families and databases use too.
     Shared(Arc<BlockCache>),
 }
@@ -30,8 +35,32 @@ impl BlockCacheSource {
     /// The limits of the cache, or of the one that will be made.
     pub fn limits(&self) -> CacheOptions {
         match self {
-            BlockCacheSource::Own(limits) => *limits,
+            BlockCacheSource::Own(limits) | BlockCacheSource::Tiered(limits, _) => *limits,
             BlockCacheSource::Shared(cache) => cache.options(),
+        }
+    }
+
+    /// The limits of the second tier of the cache that will be made.
+    pub fn tier(&self) -> Option<CompressedTierOptions> {
+        match self {
+            BlockCacheSource::Tiered(_, tier) => Some(*tier),
+            _ => None,
+        }
+    }
+
+    /// Whether both make a cache, with the same limits.
+    pub fn makes_same(&self, other: &BlockCacheSource) -> bool {
+        let is_shared = |s: &BlockCacheSource| matches!(s, BlockCacheSource::Shared(_));
+        !is_shared(self)
+            && !is_shared(other)
+            && (self.limits(), self.tier()) == (other.limits(), other.tier())
+    }
+
+    /// The cache of the application, or a new one.
+    pub fn make(&self) -> Arc<BlockCache> {
+        match self {
+            BlockCacheSource::Shared(given) => Arc::clone(given),
+            own => Arc::new(new_block_cache(own.limits(), own.tier())),
         }
     }
 }
@@ -53,9 +82,11 @@ impl OptionValue for BlockCacheSource {
 
     fn print(&self) -> String {
         let limits = self.limits();
-        if limits == CacheOptions::lru(limits.capacity) {
+        let tier = self.tier().map(print_tier);
+        if limits == CacheOptions::lru(limits.capacity) && tier.is_none() {
             return limits.capacity.to_string();
         }
+        let tier = tier.unwrap_or_default();
         let common = format!(
             "capacity={};num_shard_bits={};strict_capacity_limit={};",
             limits.capacity.print(),
@@ -64,15 +95,15 @@ impl OptionValue for BlockCacheSource {
         );
         match limits.kind {
             CacheKind::Lru => format!(
-                "{{{common}high_pri_pool_ratio={};low_pri_pool_ratio={};}}",
+                "{{{common}high_pri_pool_ratio={};low_pri_pool_ratio={};{tier}}}",
                 limits.high_pri_pool_ratio.print(),
                 limits.low_pri_pool_ratio.print(),
             ),
-            CacheKind::AUTO_CLOCK => format!("{{id={};{common}}}", limits.kind.name()),
+            CacheKind::AUTO_CLOCK => format!("{{id={};{common}{tier}}}", limits.kind.name()),
             CacheKind::HyperClock {
                 estimated_entry_charge,
             } => format!(
-                "{{id={};{common}estimated_entry_charge={};}}",
+                "{{id={};{common}estimated_entry_charge={};{tier}}}",
                 limits.kind.name(),
                 estimated_entry_charge.print(),
             ),
@@ -80,22 +111,21 @@ impl OptionValue for BlockCacheSource {
     }
 
     fn parse_into(&mut self, text: &str) -> Result<()> {
-        if text.contains("://") {
+        if !text.contains('=') && text.contains("://") {
             return Err(
                 Error::not_supported(format!("{text:?} is not a built-in cache"))
                     .with_hint("give the application's own object through the typed interface"),
             );
         }
-        let limits = if text.contains('=') {
+        *self = if text.contains('=') {
             parse_limits(text)?
         } else if text.starts_with("null") {
-            CacheOptions::default()
+            BlockCacheSource::default()
         } else {
             let mut limits = CacheOptions::lru(0);
             limits.capacity.parse_into(text)?;
-            limits
+            BlockCacheSource::Own(limits)
         };
-        *self = BlockCacheSource::Own(limits);
         Ok(())
     }
 }
@@ -117,7 +147,56 @@ fn kind_of(id: &str) -> Result<CacheKind> {
 /// The charge of an entry where a fixed table is asked for without one: two blocks of 4 KB.
 const FIXED_CHARGE: usize = 8 << 10;
 
-fn parse_limits(text: &str) -> Result<CacheOptions> {
+/// How RocksDB names a second tier that is built in.
+const TIER: &str = "compressed_secondary_cache://";
+
+fn print_tier(tier: CompressedTierOptions) -> String {
+    format!(
+        "secondary_cache={{{TIER}capacity={};num_shard_bits={};compression_type={};level={};}};",
+        tier.capacity.print(),
+        tier.num_shard_bits.print(),
+        tier.codec.option_name(),
+        tier.level.print(),
+    )
+}
+
+fn parse_tier(text: &str) -> Result<CompressedTierOptions> {
+    let Some(members) = text.trim().strip_prefix(TIER) else {
+        return Err(
+            Error::not_supported(format!("{text:?} is not a built-in second tier"))
+                .with_hint(format!("{TIER}capacity=SIZE;compression_type=CODEC")),
+        );
+    };
+    let mut tier = CompressedTierOptions::default();
+    for (member, value) in parse_pairs(members)? {
+        match member.as_str() {
+            "capacity" => tier.capacity.parse_into(&value)?,
+            "num_shard_bits" => tier.num_shard_bits.parse_into(&value)?,
+            "level" => tier.level.parse_into(&value)?,
+            "compression_type" => tier.codec = codec_of(&value)?,
+            _ => {
+                return Err(Error::invalid_argument(format!(
+                    "a compressed second tier has no option {member:?}"
+                ))
+                .with_hint("capacity, num_shard_bits, compression_type or level"));
+            }
+        }
+    }
+    Ok(tier)
+}
+
+fn codec_of(name: &str) -> Result<Codec> {
+    match Codec::from_option_name(name) {
+        Some(codec) if codec.is_supported() => Ok(codec),
+        _ => Err(
+            Error::invalid_argument(format!("there is no codec {name:?}"))
+                .with_hint("kNoCompression, kLZ4Compression, kZSTD or another of RocksDB's names"),
+        ),
+    }
+}
+
+fn parse_limits(text: &str) -> Result<BlockCacheSource> {
+    let mut tier = None;
     let mut limits = CacheOptions::lru(0);
     let members = parse_pairs(text)?;
     if let Some((_, id)) = members.iter().find(|(member, _)| member == "id") {
@@ -126,6 +205,7 @@ fn parse_limits(text: &str) -> Result<CacheOptions> {
     for (member, value) in members {
         match (member.as_str(), &mut limits.kind) {
             ("id", _) => {}
+            ("secondary_cache", _) => tier = Some(parse_tier(&value)?),
             ("capacity", _) => limits.capacity.parse_into(&value)?,
             ("num_shard_bits", _) => limits.num_shard_bits.parse_into(&value)?,
             ("strict_capacity_limit", _) => limits.strict_capacity_limit.parse_into(&value)?,
@@ -149,5 +229,8 @@ fn parse_limits(text: &str) -> Result<CacheOptions> {
             }
         }
     }
-    Ok(limits)
+    Ok(match tier {
+        Some(tier) => BlockCacheSource::Tiered(limits, tier),
+        None => BlockCacheSource::Own(limits),
+    })
 }

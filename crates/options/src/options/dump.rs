@@ -123,6 +123,13 @@ fn cache_lines(out: &mut Vec<String>, table: &TableSettings) {
     out.push(format!("    num_shard_bits : {}", limits.shard_bits()));
     let strict = u8::from(limits.strict_capacity_limit);
     out.push(format!("    strict_capacity_limit : {strict}"));
+    if let Some(tier) = table.block_cache.tier() {
+        out.push(format!(
+            "    secondary_cache : compressed, capacity {}, {}",
+            tier.capacity,
+            tier.codec.option_name()
+        ));
+    }
     match limits.kind {
         CacheKind::Lru => {
             for (name, ratio) in [

@@ -330,6 +330,13 @@ impl Linter<'_> {
     }
 
     fn memory(&mut self, db: &DbOptions, o: &FamilyOptions) {
+        let has_budget = db.memory_budget > 0 || db.shared_memory_budget.is_some();
+        self.error_if(
+            has_budget && o.table.block_cache.tier().is_some(),
+            "block_cache",
+            "the cache of a memory budget has no second tier",
+            "leave secondary_cache out, or the budget",
+        );
         self.error_if(
             db.unordered_write && o.max_successive_merges > 0,
             "max_successive_merges",

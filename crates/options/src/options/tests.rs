@@ -2,7 +2,8 @@
 
 use super::*;
 use esker_cache::CacheOptions;
-use esker_files::table::BlockCache;
+use esker_codec::Codec;
+use esker_files::table::{BlockCache, CompressedTierOptions};
 
 const WRITTEN_BY_7_8: &str = include_str!("../../tests/data/OPTIONS-7.8.3");
 const WRITTEN_BY_11: &str = include_str!("../../tests/data/OPTIONS-11.9.0");
@@ -418,6 +419,27 @@ fn a_block_cache_is_a_size_or_a_list_of_limits() {
         assert_eq!(table.block_cache.limits(), limits, "{printed}");
     }
 
+    let tiered = "{id=AutoHyperClockCache;capacity=1M;secondary_cache=\
+                  {compressed_secondary_cache://capacity=4M;compression_type=kZSTD;level=3}}";
+    table.set("block_cache", tiered).expect("a second tier");
+    let tier = CompressedTierOptions {
+        capacity: 4 << 20,
+        codec: Codec::Zstd,
+        level: 3,
+        ..CompressedTierOptions::default()
+    };
+    assert_eq!(table.block_cache.tier(), Some(tier));
+    assert_eq!(
+        table.block_cache.limits(),
+        CacheOptions::hyper_clock(1 << 20, 0)
+    );
+    let printed = table.get("block_cache").expect("a known name");
+    table.set("block_cache", &printed).expect("what is printed");
+    assert_eq!(table.block_cache.tier(), Some(tier), "{printed}");
+    let single = "{capacity=1M;secondary_cache=compressed_secondary_cache://capacity=2M}";
+    table.set("block_cache", single).expect("RocksDB's text");
+    assert_eq!(table.block_cache.tier().map(|t| t.capacity), Some(2 << 20));
+
     let shared = BlockCache::new(CacheOptions::lru(1 << 16));
     table.block_cache = BlockCacheSource::Shared(std::sync::Arc::new(shared));
     assert_eq!(table.get("block_cache").as_deref(), Some("65536"));
@@ -432,6 +454,9 @@ fn a_block_cache_is_a_size_or_a_list_of_limits() {
         "{id=ClockCache;capacity=1}",
         "{id=AutoHyperClockCache;high_pri_pool_ratio=0.5}",
         "{capacity=1;estimated_entry_charge=4096}",
+        "{capacity=1;secondary_cache=nvm://x}",
+        "{capacity=1;secondary_cache={compressed_secondary_cache://capacity=1;size=2}}",
+        "{capacity=1;secondary_cache={compressed_secondary_cache://compression_type=kXpress}}",
     ] {
         assert!(table.set("block_cache", wrong).is_err(), "{wrong}");
     }

@@ -36,6 +36,10 @@ pub fn seed_about(area: Area, n: u64) -> u64 {
     (n * AREAS.len() as u64 + at as u64) * 4 + 3
 }
 
+/// A cache of a few blocks before a compressed tier of some more.
+pub(super) const TIERED: &str = "{capacity=3000;num_shard_bits=0;\
+    secondary_cache={compressed_secondary_cache://capacity=20000;num_shard_bits=0}}";
+
 /// Options of a database that is about `area`, each with the values that it is drawn from.
 pub(super) fn choices(area: Area) -> &'static [(&'static str, &'static [&'static str])] {
     match area {
@@ -58,6 +62,7 @@ pub(super) fn choices(area: Area) -> &'static [(&'static str, &'static [&'static
             ("block_size", &["256"]),
             ("memory_budget", &["0", "0", "2097152"]),
             ("save_block_cache", &["true"]),
+            ("block_cache", &["64K", TIERED]),
         ],
         Area::Ingestion => &[
             ("db_write_buffer_size", &["2048", "6000"]),

@@ -189,8 +189,16 @@ impl Settings {
         }
         let saves = around.one_in(3).to_string();
         settings.push("save_block_cache", &saves);
+        if around.one_in(4) {
+            settings.push("block_cache", area::TIERED);
+        }
         if let Some(area) = area_of(seed) {
             settings.lean(area);
+        }
+        let has_budget = |(name, value): &(&str, String)| *name == "memory_budget" && value != "0";
+        if settings.options.iter().any(has_budget) {
+            // Its cache has no second tier.
+            settings.options.retain(|(name, _)| *name != "block_cache");
         }
         settings
     }

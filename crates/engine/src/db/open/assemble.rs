@@ -26,7 +26,6 @@ use crate::write::admission::Admission;
 use crate::write::log_state::{LogSettings, LogState};
 use crate::write::path::{Limits, WritePath};
 use crate::write::sequence::Sequence;
-use esker_cache::CacheOptions;
 use esker_files::identity;
 use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
@@ -415,7 +414,7 @@ impl Opening {
 /// Families with the same options share a block cache, as they do in RocksDB when they share a
 /// table factory.
 struct Caches(
-    Vec<(CacheOptions, Arc<BlockCache>)>,
+    Vec<(BlockCacheSource, Arc<BlockCache>)>,
     Option<Arc<BlockCache>>,
 );
 
@@ -429,16 +428,18 @@ impl Caches {
         if options.table.no_block_cache {
             return None;
         }
-        let limits = match &options.table.block_cache {
-            BlockCacheSource::Shared(given) => return Some(Arc::clone(given)),
-            BlockCacheSource::Own(_) if self.1.is_some() => return self.1.clone(),
-            BlockCacheSource::Own(limits) => *limits,
-        };
-        if let Some((_, c)) = self.0.iter().find(|(l, _)| *l == limits) {
+        let source = &options.table.block_cache;
+        if let BlockCacheSource::Shared(given) = source {
+            return Some(Arc::clone(given));
+        }
+        if self.1.is_some() {
+            return self.1.clone();
+        }
+        if let Some((_, c)) = self.0.iter().find(|(other, _)| source.makes_same(other)) {
             return Some(Arc::clone(c));
         }
-        let cache = Arc::new(BlockCache::new(limits));
-        self.0.push((limits, Arc::clone(&cache)));
+        let cache = source.make();
+        self.0.push((source.clone(), Arc::clone(&cache)));
         Some(cache)
     }
 }

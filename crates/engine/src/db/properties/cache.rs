@@ -96,6 +96,16 @@ pub(super) fn text(core: &Core, family: &Family) -> Option<String> {
             let _ = write!(out, " {name}({count},{},{portion}%)", human::bytes(bytes));
         }
     }
+    if let Some(tier) = cache.tier_usage() {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            out,
+            "\nSecond tier of the block cache capacity: {} usage: {} occupancy: {}",
+            human::bytes(tier.capacity),
+            human::bytes(tier.bytes),
+            tier.entries
+        );
+    }
     out.push('\n');
     Some(out)
 }

@@ -23,7 +23,7 @@ const fn column(part: &'static str, name: &'static str, figures: &'static [F]) -
     }
 }
 
-const COLUMNS: [Column; 16] = [
+const COLUMNS: [Column; 17] = [
     column(
         "io",
         "blocks",
@@ -50,6 +50,7 @@ const COLUMNS: [Column; 16] = [
     column("cpu", "data-hits", &[F::DataHits]),
     column("cpu", "index-hits", &[F::IndexHits]),
     column("cpu", "filter-hits", &[F::FilterHits]),
+    column("cpu", "tier-hits", &[F::TierHits]),
     column("cpu", "filters", &[F::FiltersPassed, F::FiltersUseful]),
     column("cpu", "filters-useful", &[F::FiltersUseful]),
     column("cpu", "compared", &[F::KeysCompared]),

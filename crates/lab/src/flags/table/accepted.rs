@@ -41,18 +41,10 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Int "stats_level" = "1", Fate::Accepted("statistics are collected whole"), "";
     Int "slow_usecs" = "1000000",
         Fate::Accepted("--slowest prints slow operations, and where their time went"), "";
-    Int "compressed_secondary_cache_size" = "33554432",
-        Fate::Accepted("only with a flag that is refused"), "";
-    Int "compressed_secondary_cache_numshardbits" = "6",
-        Fate::Accepted("only with a flag that is refused"), "";
     Number "compressed_secondary_cache_high_pri_pool_ratio" = "0.0",
-        Fate::Accepted("only with a flag that is refused"), "";
+        Fate::Accepted("the second tier has data blocks alone, and no pools"), "";
     Number "compressed_secondary_cache_low_pri_pool_ratio" = "0.0",
-        Fate::Accepted("only with a flag that is refused"), "";
-    Text "compressed_secondary_cache_compression_type" = "lz4",
-        Fate::Accepted("only with a flag that is refused"), "";
-    Int "compressed_secondary_cache_compression_level" = "32767",
-        Fate::Accepted("only with a flag that is refused"), "";
+        Fate::Accepted("the second tier has data blocks alone, and no pools"), "";
     Text "tiered_adm_policy" = "auto", Fate::Accepted("only with a flag that is refused"), "";
     Int "read_cache_size" = "4294967296", Fate::Accepted("only with a flag that is refused"), "";
     Bool "read_cache_direct_write" = "true", Fate::Accepted("only with a flag that is refused"), "";

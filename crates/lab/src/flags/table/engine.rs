@@ -10,6 +10,15 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Int "cache_size" = "33554432", Fate::Run,
         "bytes of the block cache; 0 for none, negative for the engine's default";
     Text "cache_type" = "lru_cache", Fate::Run, "lru_cache or hyper_clock_cache";
+    Bool "use_compressed_secondary_cache" = "false", Fate::Run,
+        "a second tier of the block cache: evicted data blocks, compressed, in memory";
+    Int "compressed_secondary_cache_size" = "33554432", Fate::Run, "bytes of the second tier";
+    Int "compressed_secondary_cache_numshardbits" = "6", Fate::Run,
+        "log2 of the second tier's shards";
+    Text "compressed_secondary_cache_compression_type" = "lz4", Fate::Run,
+        "codec of the second tier";
+    Int "compressed_secondary_cache_compression_level" = "32767", Fate::Run,
+        "level of that codec; 32767 for the codec's default";
     Int "cache_numshardbits" = "-1", Fate::Run,
         "log2 of the block cache's shards; -1 for the engine's choice";
     Number "cache_high_pri_pool_ratio" = "0.0", Fate::Run,

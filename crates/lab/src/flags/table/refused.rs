@@ -15,12 +15,13 @@ pub(super) const FLAGS: &[Flag] = flags! {
         "";
     Int "num_hot_column_families" = "0",
         Fate::Refused("families are not dropped and made anew while the run goes on"), "";
-    Bool "use_compressed_secondary_cache" = "false",
-        Fate::Refused("there is one tier of cache: memory"), "";
-    Bool "use_tiered_cache" = "false", Fate::Refused("there is one tier of cache: memory"), "";
-    Text "secondary_cache_uri" = "", Fate::Refused("there is one tier of cache: memory"), "";
-    Text "read_cache_path" = "", Fate::Refused("there is one tier of cache: memory"), "";
-    Int "compressed_cache_size" = "-1", Fate::Refused("there is one tier of cache: memory"), "";
+    Bool "use_tiered_cache" = "false",
+        Fate::Refused("each tier has its own limit: --use_compressed_secondary_cache"), "";
+    Text "secondary_cache_uri" = "",
+        Fate::Refused("the one built in is --use_compressed_secondary_cache"), "";
+    Text "read_cache_path" = "", Fate::Refused("blocks are cached in memory alone"), "";
+    Int "compressed_cache_size" = "-1",
+        Fate::Refused("compressed blocks are in the second tier alone"), "";
     Text "compression_manager" = "none", Fate::Refused("codecs are chosen by compression_type"), "";
     Int "simcache_size" = "-1", Fate::Refused("caches are not simulated"), "";
     Bool "use_cache_memkind_kmem_allocator" = "false",
