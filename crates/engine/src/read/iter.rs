@@ -488,6 +488,7 @@ impl DbIterator {
     }
 
     /// Adds what was passed over to the figures of the thread.
+    #[inline]
     fn hand_over_skips(&mut self) {
         let Some(inner) = self.inner() else {
             return;
@@ -527,6 +528,7 @@ impl DbIterator {
         }
     }
 
+    #[inline]
     fn seek_timer(&self) -> Option<u64> {
         let statistics = self.core.statistics.as_deref()?;
         statistics

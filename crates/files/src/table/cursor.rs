@@ -66,6 +66,7 @@ fn is_sampled(what: Move) -> bool {
 
 impl TableReader {
     /// A cursor over the table's entries.
+    #[inline]
     pub fn cursor(self: &Arc<Self>, ctx: &ReadContext) -> TableCursor {
         TableCursor::new(self.clone(), ctx.clone(), None)
     }
