@@ -4,7 +4,7 @@ use super::{Db, DbRef, Handle};
 use crate::core::Core;
 use crate::family::{Family, FamilyHandle, FamilySet};
 use crate::health::HealthState;
-use crate::job::flush_request::FlushCaller;
+use crate::job::flush_ticket::FlushCaller;
 use crate::job::scheduler::{is_idle, settling};
 use crate::job::{manual, resume, saved_cache};
 use crate::observe::{FlushReason, TableWatch};

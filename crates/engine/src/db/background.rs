@@ -4,7 +4,7 @@
 use super::Db;
 use crate::core::Background;
 use crate::family::{Family, FamilyHandle};
-use crate::job::flush_request::FlushCaller;
+use crate::job::flush_ticket::FlushCaller;
 use crate::observe::FlushReason;
 use crate::options::FlushOptions;
 use esker_status::{Error, Result};

@@ -11,12 +11,11 @@
 //! writers or administration out: listeners are told on the thread of the flush.
 
 use super::flush::release_logs;
-use super::flush_ticket::FlushTask;
+use super::flush_ticket::{FlushCaller, FlushTask};
 use super::workers::look_here;
 use crate::core::{Background, Core};
 use crate::family::Family;
 use crate::observe::FlushReason;
-use crate::options::FlushOptions;
 use crate::runtime::callback::{self, Callback};
 use crate::runtime::work_signal as signal;
 use crate::write::admission::flush_would_stall;
@@ -26,28 +25,6 @@ use std::time::Duration;
 
 /// Longest wait before a caller looks again whether what it waits for is done.
 const PATIENCE: Duration = Duration::from_millis(500);
-
-/// What the caller of a flush does until it has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlushCaller {
-    /// It does not wait.
-    GoesOn,
-    /// It waits for threads of the background.
-    Waits,
-    /// It carries the flush out. It holds no lock, and nobody waits for it to go on.
-    Flushes,
-}
-
-impl FlushCaller {
-    /// What an application's caller does.
-    pub(crate) fn of(options: &FlushOptions) -> Self {
-        if options.wait {
-            FlushCaller::Flushes
-        } else {
-            FlushCaller::GoesOn
-        }
-    }
-}
 
 impl Core {
     /// Switches the memtables of `families` and has what they held put into tables.

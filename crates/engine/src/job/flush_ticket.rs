@@ -12,6 +12,7 @@
 use crate::core::Background;
 use crate::family::Family;
 use crate::memtable::MemTable;
+use crate::options::FlushOptions;
 use crate::registry::{InstallOrder, Jobs};
 use esker_sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,28 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A family with the memtables of it that a flush takes, newest first.
 pub(crate) type Taken = (Arc<Family>, Vec<Arc<MemTable>>);
+
+/// What the caller of a flush does until it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlushCaller {
+    /// It does not wait.
+    GoesOn,
+    /// It waits for threads of the background.
+    Waits,
+    /// It carries the flush out. It holds no lock, and nobody waits for it to go on.
+    Flushes,
+}
+
+impl FlushCaller {
+    /// What an application's caller does.
+    pub(crate) fn of(options: &FlushOptions) -> Self {
+        if options.wait {
+            FlushCaller::Flushes
+        } else {
+            FlushCaller::GoesOn
+        }
+    }
+}
 
 /// A flush that was registered as running.
 #[derive(Debug)]
@@ -78,9 +101,9 @@ impl FlushTicket {
             let mut jobs = self.background.jobs.lock();
             jobs.flushes_writing -= 1;
             self.background.update_flush_free(&jobs);
-            let is_awaited = jobs.queue.has_work();
+            let has_work = jobs.queue.has_work();
             drop(jobs);
-            if is_awaited {
+            if has_work {
                 self.background.cv.notify();
             }
         }

@@ -11,8 +11,7 @@
 
 use super::compact::{self, CompactionTask};
 use super::flush;
-use super::flush_request::FlushCaller;
-use super::flush_ticket::{FlushTask, FlushTicket, Taken};
+use super::flush_ticket::{FlushCaller, FlushTask, FlushTicket, Taken};
 use super::high_priority::{blocks_writers, run_high_priority};
 use crate::core::Core;
 use crate::family::Family;

@@ -23,7 +23,7 @@ pub(super) use bring::{Brought, bring, finish_move, table_meta};
 pub(super) use examine::{Incoming, examine};
 
 use super::failed;
-use super::flush_request::FlushCaller;
+use super::flush_ticket::FlushCaller;
 use super::output::discard;
 use crate::core::{Core, Trees};
 use crate::family::{CompactionStats, Family, Ingesting};
