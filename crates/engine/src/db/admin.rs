@@ -1,10 +1,10 @@
 //! Administration: flushing, compacting, families, options, closing.
 
 use super::{Db, DbRef, Handle};
-use crate::core::{Background, Core};
+use crate::core::Core;
 use crate::family::{Family, FamilyHandle, FamilySet};
 use crate::health::HealthState;
-use crate::job::flush::release_logs;
+use crate::job::flush_ticket::FlushCaller;
 use crate::job::scheduler::{is_idle, settling};
 use crate::job::{manual, resume, saved_cache};
 use crate::observe::{FlushReason, TableWatch};
@@ -13,11 +13,9 @@ use crate::options::{
     OptionSet, WaitForCompactOptions, WalRecoveryMode, check as check_options, lint,
 };
 use crate::runtime::callback::{self, Callback};
-use crate::runtime::work_signal as signal;
 use crate::timestamp;
 use crate::tree::tables::Storage;
 use crate::tree::{TablePaths, paths};
-use crate::write::admission::flush_would_stall;
 use esker_format::{FamilyId, FileNo, Seq};
 use esker_lsm::pick::manual::ManualRange;
 use esker_lsm::version::Version;
@@ -152,79 +150,6 @@ impl Core {
         }
     }
 
-    /// Switches the memtables of `families` and waits until what they held is in tables.
-    pub(crate) fn flush(
-        &self,
-        families: &[Arc<Family>],
-        wait: bool,
-        reason: FlushReason,
-    ) -> Result<()> {
-        self.check_open_for_writes()?;
-        self.services.health.check_writable()?;
-        if let ([family], true) = (families, wait) {
-            check_flushable(family)?;
-        }
-        let targets: Vec<(Arc<Family>, u64)> = {
-            let mut log = self.writes.lock();
-            self.writes.switch_memtables(&mut log, families, reason)?;
-            let newest = |f: &Arc<Family>| f.view_guard().immutable.first().map(|m| m.id());
-            families
-                .iter()
-                .filter_map(|f| newest(f).map(|id| (Arc::clone(f), id)))
-                .collect()
-        };
-        if targets.is_empty() {
-            if wait {
-                self.clean_up();
-            }
-            return Ok(());
-        }
-        {
-            let mut jobs = self.background.jobs.lock();
-            for (family, _) in &targets {
-                jobs.flush_now.insert(family.id);
-                family.signal.mark(signal::MEMTABLES);
-            }
-        }
-        self.background.cv.notify();
-        if !wait {
-            return Ok(());
-        }
-        for (family, id) in targets {
-            self.background.wait_for(|| {
-                family.is_dropped() || family.view_guard().immutable.iter().all(|m| m.id() > id)
-            })?;
-            // Of several families the others are flushed; one by itself is what was asked for.
-            if families.len() == 1 {
-                check_flushable(&family)?;
-            }
-        }
-        self.clean_up();
-        Ok(())
-    }
-
-    /// Deletes what is not needed any more, logs included, for a caller that has waited for
-    /// background work and looks at the directory next.
-    fn clean_up(&self) {
-        release_logs(self);
-        self.trees.delete_obsolete_files();
-    }
-
-    /// Waits until a flush of `family` would not make its writers wait, or what it would flush was
-    /// flushed by itself.
-    pub(crate) fn wait_for_room(&self, family: &Arc<Family>) -> Result<()> {
-        self.check_open_for_writes()?;
-        let first = family.view_guard().mem.id();
-        self.background.wait_for(|| {
-            let view = family.view_guard();
-            let oldest = view.immutable.last().unwrap_or(&view.mem).id();
-            let debt = family.pending_compaction_bytes(&view);
-            family.is_dropped()
-                || oldest > first
-                || !flush_would_stall(&view, &family.options.load(), debt)
-        })
-    }
-
     /// The limit on the logs together when none is given: four times all memtables.
     pub(crate) fn default_wal_limit(&self) -> u64 {
         default_wal_limit(&self.trees.families)
@@ -235,38 +160,6 @@ impl Core {
     fn wake_is_closing(&self) -> bool {
         self.writes.background_cv.is_closing()
     }
-}
-
-impl Background {
-    /// Waits until `done`, a background error or the end.
-    pub(crate) fn wait_for(&self, done: impl Fn() -> bool) -> Result<()> {
-        loop {
-            let seen = self.cv.changes();
-            if done() {
-                return Ok(());
-            }
-            if Callback::is_inside() {
-                return Err(callback::would_wait());
-            }
-            self.services.health.check_writable()?;
-            if !self.cv.wait_past(seen, Duration::from_millis(500)) {
-                return Err(Error::shutdown());
-            }
-        }
-    }
-}
-
-/// What a dropped family has in memory never goes into tables.
-fn check_flushable(family: &Family) -> Result<()> {
-    if !family.is_dropped() {
-        return Ok(());
-    }
-    let view = family.view_guard();
-    if view.mem.is_empty() && view.immutable.is_empty() {
-        return Ok(());
-    }
-    let what = format!("column family {}", family.name);
-    Err(Error::new(ErrorKind::ColumnFamilyDropped, what))
 }
 
 /// Four times what the memtables of all families may take.
@@ -285,7 +178,8 @@ impl Db {
         for family in &families {
             self.core().wait_for_room(family)?;
         }
-        self.core().flush(&families, true, FlushReason::ManualFlush)
+        let reason = FlushReason::ManualFlush;
+        self.core().flush(&families, FlushCaller::Flushes, reason)
     }
 
     /// Puts what `family` has in memory into tables.
@@ -295,7 +189,7 @@ impl Db {
         }
         self.core().flush(
             &[Arc::clone(&family.0)],
-            options.wait,
+            FlushCaller::of(options),
             FlushReason::ManualFlush,
         )
     }
@@ -335,7 +229,8 @@ impl Db {
             self.core().wait_for_room(&family.0)?;
         }
         let reason = FlushReason::ManualCompaction;
-        self.core().flush(&[Arc::clone(&family.0)], true, reason)?;
+        let families = [Arc::clone(&family.0)];
+        self.core().flush(&families, FlushCaller::Flushes, reason)?;
         let range = ManualRange {
             begin: begin.map(|key| timestamp::first(&family.0.order, key).into_owned()),
             end: end.map(|key| timestamp::last(&family.0.order, key).into_owned()),
@@ -694,7 +589,8 @@ impl Handle {
         core.background.jobs.lock().paused = 0;
         let keep = core.services.options.load().avoid_flush_during_shutdown;
         let flushed = if core.reads.has_unlogged() && !keep && !core.admin.read_only {
-            core.flush(&core.trees.families.all(), true, FlushReason::ShutDown)
+            let families = core.trees.families.all();
+            core.flush(&families, FlushCaller::Flushes, FlushReason::ShutDown)
         } else {
             Ok(())
         };

@@ -4,6 +4,7 @@
 use super::Db;
 use crate::core::Background;
 use crate::family::{Family, FamilyHandle};
+use crate::job::flush_ticket::FlushCaller;
 use crate::observe::FlushReason;
 use crate::options::FlushOptions;
 use esker_status::{Error, Result};
@@ -97,7 +98,11 @@ impl Db {
         if !options.allow_write_stall {
             families.iter().try_for_each(|f| core.wait_for_room(f))?;
         }
-        core.flush(&families, options.wait, FlushReason::ManualFlush)
+        core.flush(
+            &families,
+            FlushCaller::of(options),
+            FlushReason::ManualFlush,
+        )
     }
 
     /// Drops several column families, one after the other; stops at the first that cannot be

@@ -307,8 +307,9 @@ impl Opening {
         }));
         if !self.is_read_only() {
             *db.0.ticking.lock() = Some(workers::begin(db.core())?);
+            // A thread for it would find nothing, mostly.
+            workers::look_here(db.core(), |_| false);
         }
-        db.core().background.cv.notify();
         Ok(db)
     }
 

@@ -637,6 +637,7 @@ impl Rewrite {
             target_file_size: self.plan.max_output_file_size,
             paranoid: options.checks_new_tables(),
             skip_filter: self.plan.bottommost && options.optimize_filters_for_hits,
+            syncs_last_ahead: false,
             job: self.job,
             reason: TableFileReason::Compaction,
             stages: Arc::clone(stages),

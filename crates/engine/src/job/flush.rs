@@ -191,13 +191,17 @@ impl<'p> FlushJob<'p> {
         ticket: Option<&'p mut FlushTicket>,
     ) -> Result<Self> {
         let running = Running::flush(&core.trees.numbers);
+        let way = Way {
+            is_waited_for: ticket.as_ref().is_some_and(|t| t.is_callers()),
+            has_several: families.len() > 1 || ticket.is_none(),
+        };
         let mut flushes = Vec::with_capacity(families.len());
         for (family, mems) in families {
             let job = core.services.next_job();
             core.services.flush_begins(&family, job, &mems);
             let progress = Progress::of_flush(&family);
             flushes.push(FamilyFlush {
-                part: Some(part(core, &family, &mems, job, &progress)?),
+                part: Some(part(core, &family, &mems, job, &progress, way)?),
                 is_written: false,
                 progress: Some(progress),
                 family,
@@ -547,6 +551,15 @@ impl FamilyFlush {
     }
 }
 
+/// How a flush is carried out.
+#[derive(Clone, Copy)]
+struct Way {
+    /// By the caller, who waits for it.
+    is_waited_for: bool,
+    /// Other families may be written while a table is synced.
+    has_several: bool,
+}
+
 /// The merged memtables (newest first) on their way into one table; none when nothing is left to
 /// store.
 fn part(
@@ -555,6 +568,7 @@ fn part(
     mems: &[Arc<MemTable>],
     job: u64,
     progress: &Arc<Progress>,
+    way: Way,
 ) -> Result<Part<MergingCursor<MemCursor>>> {
     let options = family.options.load();
     let snapshots = core.reads.snapshots.sequences();
@@ -595,7 +609,12 @@ fn part(
         paranoid: options.checks_new_tables(),
         skip_filter: false,
         job,
-        stages: StageClock::new(&core.services.env),
+        stages: if way.is_waited_for {
+            StageClock::without_turns(&core.services.env)
+        } else {
+            StageClock::new(&core.services.env)
+        },
+        syncs_last_ahead: way.has_several,
         reason: match flush_reason(mems) {
             FlushReason::Recovery => TableFileReason::Recovery,
             _ => TableFileReason::Flush,

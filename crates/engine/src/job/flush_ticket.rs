@@ -12,6 +12,7 @@
 use crate::core::Background;
 use crate::family::Family;
 use crate::memtable::MemTable;
+use crate::options::FlushOptions;
 use crate::registry::{InstallOrder, Jobs};
 use esker_sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,28 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A family with the memtables of it that a flush takes, newest first.
 pub(crate) type Taken = (Arc<Family>, Vec<Arc<MemTable>>);
+
+/// What the caller of a flush does until it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlushCaller {
+    /// It does not wait.
+    GoesOn,
+    /// It waits for threads of the background.
+    Waits,
+    /// It carries the flush out. It holds no lock, and nobody waits for it to go on.
+    Flushes,
+}
+
+impl FlushCaller {
+    /// What an application's caller does.
+    pub(crate) fn of(options: &FlushOptions) -> Self {
+        if options.wait {
+            FlushCaller::Flushes
+        } else {
+            FlushCaller::GoesOn
+        }
+    }
+}
 
 /// A flush that was registered as running.
 #[derive(Debug)]
@@ -37,6 +60,7 @@ pub(crate) struct FlushTicket {
     families: Vec<(Arc<Family>, u64)>,
     is_writing: bool,
     is_installed: bool,
+    is_callers: bool,
 }
 
 impl FlushTicket {
@@ -58,7 +82,17 @@ impl FlushTicket {
             families,
             is_writing: true,
             is_installed: false,
+            is_callers: false,
         }
+    }
+
+    /// The flush is carried out by a caller that waits for it, and looks for work when it ends.
+    pub(crate) fn taken_by_caller(&mut self) {
+        self.is_callers = true;
+    }
+
+    pub(crate) fn is_callers(&self) -> bool {
+        self.is_callers
     }
 
     /// The tables are written, and another flush may begin: this one only waits for the disk.
@@ -67,8 +101,11 @@ impl FlushTicket {
             let mut jobs = self.background.jobs.lock();
             jobs.flushes_writing -= 1;
             self.background.update_flush_free(&jobs);
+            let has_work = jobs.queue.has_work();
             drop(jobs);
-            self.background.cv.notify();
+            if has_work {
+                self.background.cv.notify();
+            }
         }
     }
 
@@ -103,8 +140,21 @@ impl FlushTicket {
     /// The tables are in the tree: the next flush may be installed.
     pub(crate) fn installed(&mut self) {
         self.is_installed = true;
-        self.leave(&mut self.background.jobs.lock());
-        self.background.cv.notify();
+        let mut jobs = self.background.jobs.lock();
+        self.leave(&mut jobs);
+        // The tree changed, too, which is the caller's to look at where it has one.
+        let has_work = !self.is_callers || jobs.queue.has_work();
+        drop(jobs);
+        self.tell(has_work);
+    }
+
+    /// Those who wait look again, and a thread looks for work where there may be some.
+    fn tell(&self, has_work: bool) {
+        if has_work {
+            self.background.cv.notify();
+        } else {
+            self.background.cv.tell();
+        }
     }
 
     fn leave(&self, jobs: &mut Jobs) {
@@ -132,7 +182,8 @@ impl Drop for FlushTicket {
                 jobs.flush_now.remove(&family.id);
             }
         }
+        let has_work = jobs.queue.has_work();
         drop(jobs);
-        self.background.cv.notify();
+        self.tell(has_work);
     }
 }

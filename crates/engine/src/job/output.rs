@@ -64,6 +64,8 @@ pub(crate) struct OutputSpec {
     pub(crate) reason: TableFileReason,
     /// Told what the time goes on.
     pub(crate) stages: Arc<StageClock>,
+    /// There is more to do before the last file is sealed, which is synced meanwhile.
+    pub(crate) syncs_last_ahead: bool,
 }
 
 /// What the codec of new files depends on.
@@ -497,7 +499,7 @@ impl Outputs {
             meta.file_checksum_func_name = sum.name().to_owned();
         }
         self.cutter.start_file();
-        self.begin_seal(Sealing { file, meta })
+        self.begin_seal(Sealing { file, meta }, more || self.spec.syncs_last_ahead)
     }
 
     /// Bytes of the tables below that the tombstones, sorted by their starts, cover. Picking goes
@@ -527,10 +529,11 @@ impl Outputs {
     }
 
     /// Begins to sync a finished file, after the one before has been; the next file is written
-    /// meanwhile.
-    fn begin_seal(&mut self, mut last: Sealing) -> Result<()> {
+    /// meanwhile. One that is sealed next (not `ahead`) is synced then: no thread would begin
+    /// sooner.
+    fn begin_seal(&mut self, mut last: Sealing, ahead: bool) -> Result<()> {
         self.spec.stages.lap(Stage::Merge);
-        let begun = if seeded(Bug::TableNotSynced) {
+        let begun = if !ahead || seeded(Bug::TableNotSynced) {
             Ok(())
         } else {
             last.file.begin_sync()

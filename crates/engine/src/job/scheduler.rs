@@ -11,7 +11,7 @@
 
 use super::compact::{self, CompactionTask};
 use super::flush;
-use super::flush_ticket::{FlushTask, FlushTicket, Taken};
+use super::flush_ticket::{FlushCaller, FlushTask, FlushTicket, Taken};
 use super::high_priority::{blocks_writers, run_high_priority};
 use crate::core::Core;
 use crate::family::Family;
@@ -286,10 +286,11 @@ pub(crate) fn release(jobs: &mut Jobs, family: &Family, ticket: Ticket) {
 pub(crate) fn run(core: &Arc<Core>, job: Job) {
     match job {
         Job::Flush(task) => {
+            // Who waits for it was told when it was dropped.
             if flush::run_in_line(core, task).is_err() {
                 super::tell_failure(&core.background);
+                core.background.cv.notify();
             }
-            core.background.cv.notify();
         }
         Job::Compact(task) => {
             let CompactionTask {
@@ -344,7 +345,7 @@ pub(super) fn relieve(core: &Core) {
 }
 
 /// Flushes memtables that take no writes, where reads have paid for it.
-pub(super) fn flush_for_reads(core: &Core) {
+pub(super) fn flush_for_reads(core: &Arc<Core>) {
     let wanted = std::mem::take(&mut core.background.jobs.lock().flush_for_reads);
     let families = core.trees.families.among(wanted.into_iter().collect());
     if families.is_empty() {
@@ -354,7 +355,7 @@ pub(super) fn flush_for_reads(core: &Core) {
         let cost = flush_ns(family.view_guard().mem.data_bytes());
         family.spend_read_debt(cost);
     }
-    if let Err(e) = core.flush(&families, false, FlushReason::AutoCompaction) {
+    if let Err(e) = core.flush(&families, FlushCaller::GoesOn, FlushReason::AutoCompaction) {
         core.services
             .info_log
             .warn(format_args!("idle memtables could not be flushed: {e}"));

@@ -19,6 +19,9 @@
 //!
 //! The thread that fills the block cache after an opening is patient, too ([`super::saved_cache`]).
 //!
+//! A caller that waits for a flush looks for work itself and carries the flush out
+//! ([`super::flush_request`]).
+//!
 //! A look calls no listener and waits for no job, so the next one can begin. What may wait
 //! ([`upkeep`]) comes after it.
 //!
@@ -27,12 +30,13 @@
 //! same share as each compaction, and writers stand still for memtables while there is room at
 //! level 0.
 
+use super::flush_ticket::FlushTask;
 use super::resume;
 use super::saved_cache;
 use super::scheduler::{Job, JobKind, flush_for_reads, next_job, relieve, run, spare_bytes};
 use crate::core::Core;
 use crate::health::{ErrorSource, HealthState};
-use crate::observe::{PerfLevel, set_perf_level};
+use crate::observe::{PerfApart, PerfLevel, set_perf_level};
 use crate::runtime::AtWork;
 use esker_env::Ticking;
 use esker_status::{Error, ErrorKind, Result};
@@ -96,7 +100,7 @@ fn guarded(core: &Core, what: &str, body: impl FnOnce()) {
 
 /// What a thread does that a change has started.
 fn look_and_work(core: &Arc<Core>, at_work: &mut AtWork) {
-    let mut own = look(core, at_work);
+    let mut own = look(core, at_work, |_| true);
     if needs_upkeep(core) {
         let handed_over = |job| hand_over(core, at_work, job);
         own = own.into_iter().filter_map(handed_over).collect();
@@ -108,29 +112,57 @@ fn look_and_work(core: &Arc<Core>, at_work: &mut AtWork) {
 /// What the thread that ticks for all databases does for this one. It works only where no other
 /// thread can be had.
 fn look_at_tick(core: &Arc<Core>, at_work: &mut AtWork) {
-    for job in look(core, at_work) {
-        if let Some(job) = hand_over(core, at_work, job) {
-            run_guarded(core, job);
-        }
+    for job in look(core, at_work, |_| false) {
+        run_guarded(core, job);
     }
-    if needs_upkeep(core) {
-        let (own, another) = (Arc::downgrade(core), at_work.another());
-        let body = move || with_core(&own, another, |core, _| upkeep(core));
-        let executor = &core.services.env.executor;
-        if executor.spawn("esker-upkeep", Box::new(body)).is_err() {
-            upkeep(core);
-        }
+    if !hand_over_upkeep(core, at_work) {
+        upkeep(core);
     }
 }
 
+/// Has the calling thread look for work, unless another does. It hands out what it finds, and
+/// carries out one of the flushes that it waits for, which are `wanted`; true when there was one.
+/// The caller holds no lock.
+pub(crate) fn look_here(core: &Arc<Core>, wanted: impl Fn(&FlushTask) -> bool) -> bool {
+    let Some(mut at_work) = core.background.cv.try_look() else {
+        return false;
+    };
+    let own = look(core, &mut at_work, wanted);
+    let is_kept_up = hand_over_upkeep(core, &at_work);
+    let has_run = !own.is_empty();
+    for mut job in own {
+        if let Job::Flush(task) = &mut job {
+            task.ticket.taken_by_caller();
+        }
+        let _apart = PerfApart::new();
+        run_guarded(core, job);
+    }
+    // Not before: it may wait until no flush runs.
+    if !is_kept_up {
+        upkeep(core);
+    }
+    has_run
+}
+
+/// Has another thread do the upkeep, if any is due; false when there is none for it.
+fn hand_over_upkeep(core: &Arc<Core>, at_work: &AtWork) -> bool {
+    if !needs_upkeep(core) {
+        return true;
+    }
+    let (own, another) = (Arc::downgrade(core), at_work.another());
+    let body = move || with_core(&own, another, |core, _| upkeep(core));
+    let executor = &core.services.env.executor;
+    executor.spawn("esker-upkeep", Box::new(body)).is_ok()
+}
+
 /// Hands out the jobs that may start, until nothing changed meanwhile. Returns a flush for the
-/// caller, and jobs for which no thread could be started.
-fn look(core: &Arc<Core>, at_work: &mut AtWork) -> Vec<Job> {
+/// caller, one of those that are `wanted`, and jobs for which no thread could be started.
+fn look(core: &Arc<Core>, at_work: &mut AtWork, wanted: impl Fn(&FlushTask) -> bool) -> Vec<Job> {
     let mut own = Vec::new();
     loop {
         let seen = core.background.cv.changes();
         while let Some(job) = next_job(core, JobKind::Flush) {
-            if own.is_empty() {
+            if own.is_empty() && matches!(&job, Job::Flush(task) if wanted(task)) {
                 own.push(job);
             } else {
                 own.extend(hand_over(core, at_work, job));

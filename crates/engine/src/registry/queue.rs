@@ -102,6 +102,11 @@ impl WorkQueue {
         self.flushes.last().map(|(_, _, family)| *family)
     }
 
+    /// Whether a job may wait for another to end.
+    pub(crate) fn has_work(&self) -> bool {
+        !(self.flushes.is_empty() && self.compactions.is_empty() && self.unlooked.is_empty())
+    }
+
     /// Whether a memtable of any family waits.
     pub(crate) fn has_memtables(&self) -> bool {
         self.with_memtables > 0

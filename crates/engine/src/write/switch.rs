@@ -116,13 +116,28 @@ impl WritePath {
         Ok(keeping.into_iter().find(|f| f.gate.is_stopped()))
     }
 
-    /// Switches the memtables of `families` (those that hold anything) to a new log.
+    /// Switches the memtables of `families` (those that hold anything) to a new log, and has them
+    /// flushed.
     pub(crate) fn switch_memtables(
         &self,
         log: &mut LogGuard<'_>,
         families: &[Arc<Family>],
         reason: FlushReason,
     ) -> Result<()> {
+        if self.switch_untold(log, families, reason)? {
+            self.background_cv.notify();
+        }
+        Ok(())
+    }
+
+    /// The same, without a thread that looks for work: the caller sees to that. False when there
+    /// was nothing to switch.
+    pub(crate) fn switch_untold(
+        &self,
+        log: &mut LogGuard<'_>,
+        families: &[Arc<Family>],
+        reason: FlushReason,
+    ) -> Result<bool> {
         if !seeded(Bug::SwitchBesideWriters) {
             self.sequence.quiesce();
         }
@@ -138,7 +153,7 @@ impl WritePath {
             .filter(|f| !f.view_guard().mem.is_empty())
             .collect();
         if full.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         if !log.is_empty() || log.is_broken() {
             let number = log.spare_number().unwrap_or_else(|| self.numbers.next());
@@ -155,8 +170,7 @@ impl WritePath {
             family.switch_memtable(number, Some(self.sequence.published()));
             self.admission.refresh(family);
         }
-        self.background_cv.notify();
-        Ok(())
+        Ok(true)
     }
 
     /// Starts log `number`, with what is prepared at its beginning.

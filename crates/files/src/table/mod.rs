@@ -50,4 +50,6 @@ pub use reader::{Meta, TableReader};
 pub use salvage::{Damage, Salvage, SalvageOptions, Walked};
 pub use stages::{Stage, StageClock, StageTimes};
 pub use warm::{LoadedBlocks, Patience};
-pub use work::{ReadFigure, ReadWork, add_read_work, reset_read_work, set_read_work_counting};
+pub use work::{
+    ReadFigure, ReadWork, add_read_work, reset_read_work, set_read_work, set_read_work_counting,
+};

@@ -123,7 +123,8 @@ type Figures = [AtomicU64; STAGES];
 #[derive(Debug)]
 pub struct StageClock {
     clock: Arc<dyn Clock>,
-    executor: Arc<dyn Executor>,
+    /// Whom the thread lets go on; none where it takes no turns.
+    executor: Option<Arc<dyn Executor>>,
     /// The tick at which the last stage ended; 0 between stretches of work.
     last: AtomicU64,
     /// When the thread's turn ends.
@@ -157,10 +158,16 @@ fn part(whole: u64, of: u64, all: u64) -> u64 {
 impl StageClock {
     /// A clock that stands still.
     pub fn new(env: &Env) -> Arc<Self> {
-        Self::of(Arc::clone(&env.clock), Arc::clone(&env.executor))
+        Self::of(Arc::clone(&env.clock), Some(Arc::clone(&env.executor)))
     }
 
-    fn of(clock: Arc<dyn Clock>, executor: Arc<dyn Executor>) -> Arc<Self> {
+    /// The same for a job that somebody waits for with the thread that carries it out: letting
+    /// others go on would only make that take longer.
+    pub fn without_turns(env: &Env) -> Arc<Self> {
+        Self::of(Arc::clone(&env.clock), None)
+    }
+
+    fn of(clock: Arc<dyn Clock>, executor: Option<Arc<dyn Executor>>) -> Arc<Self> {
         Arc::new(StageClock {
             clock,
             executor,
@@ -231,7 +238,9 @@ impl StageClock {
     /// Lets others go on, and begins a turn when they have.
     #[cold]
     fn give_way(&self, since: u64) {
-        self.executor.give_way();
+        if let Some(executor) = &self.executor {
+            executor.give_way();
+        }
         let now = self.clock.ticks().max(since);
         add(&self.away, now - since);
         self.begin_turn(now);
@@ -346,7 +355,7 @@ mod tests {
         let said = Arc::new(Said::default());
         said.pass(500, 77);
         let others = Arc::new(Others(Arc::clone(&said)));
-        (Arc::clone(&said), StageClock::of(said, others))
+        (Arc::clone(&said), StageClock::of(said, Some(others)))
     }
 
     #[test]
@@ -367,6 +376,20 @@ mod tests {
             (0, 9_000)
         );
         assert_eq!((t.total_cpu_ns(), t.total_wall_ns()), (700_000, 709_000));
+    }
+
+    #[test]
+    fn a_job_that_its_thread_waits_for_takes_no_turns() {
+        let said = Arc::new(Said::default());
+        let stages = StageClock::of(Arc::clone(&said) as Arc<dyn Clock>, None);
+        stages.resume();
+        for _ in 0..3 {
+            said.pass(400_000, 400_000);
+            stages.lap(Stage::Checksum);
+        }
+        stages.pause();
+        assert_eq!(said.wall.load(Relaxed), 1_200_000);
+        assert_eq!(stages.times().cpu_ns(Stage::Checksum), 1_200_000);
     }
 
     #[test]

@@ -125,6 +125,16 @@ pub fn reset_read_work() {
     FIGURES.with(|f| f.figures.iter().for_each(|figure| figure.set(0)));
 }
 
+/// Sets the figures of the calling thread.
+pub fn set_read_work(work: &ReadWork) {
+    FIGURES.with(|f| {
+        f.figures
+            .iter()
+            .zip(work.0)
+            .for_each(|(figure, n)| figure.set(n))
+    });
+}
+
 /// Whether the calling thread counts; it does unless told otherwise.
 pub fn set_read_work_counting(counts: bool) {
     FIGURES.with(|f| f.is_counting.set(counts));

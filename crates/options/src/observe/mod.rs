@@ -38,7 +38,7 @@ pub use names::{HistogramId, Ticker};
 pub use pending::{Pending, PendingEvent};
 pub use perf::perf_measures;
 pub use perf::{
-    PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_level, perf_timer,
+    PerfApart, PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_level, perf_timer,
     set_perf_level,
 };
 pub use stall::StallTime;

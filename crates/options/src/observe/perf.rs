@@ -6,7 +6,9 @@
 
 use super::catalogue::catalogue_enum;
 use esker_env::Clock;
-use esker_files::table::{ReadFigure, ReadWork, reset_read_work, set_read_work_counting};
+use esker_files::table::{
+    ReadFigure, ReadWork, reset_read_work, set_read_work, set_read_work_counting,
+};
 use std::cell::Cell;
 use std::fmt::Write as _;
 
@@ -271,6 +273,42 @@ impl Drop for PerfTimer<'_> {
         if let Some((clock, start)) = self.running.take() {
             perf_count(self.metric, clock.now_ns().saturating_sub(start));
         }
+    }
+}
+
+/// While it lives, the calling thread works for others: its figures and its level are as before
+/// when this is dropped.
+#[derive(Debug)]
+pub struct PerfApart {
+    level: PerfLevel,
+    figures: [u64; PerfMetric::COUNT],
+    reads: ReadWork,
+}
+
+impl PerfApart {
+    /// The thread counts from here on as a thread of the background does.
+    #[expect(clippy::new_without_default, reason = "it begins something")]
+    pub fn new() -> PerfApart {
+        let before = PerfApart {
+            level: perf_level(),
+            figures: CONTEXT.with(|c| std::array::from_fn(|at| c.figures[at].get())),
+            reads: ReadWork::of_thread(),
+        };
+        set_perf_level(PerfLevel::EnableCount);
+        before
+    }
+}
+
+impl Drop for PerfApart {
+    fn drop(&mut self) {
+        set_perf_level(self.level);
+        CONTEXT.with(|c| {
+            c.figures
+                .iter()
+                .zip(self.figures)
+                .for_each(|(f, n)| f.set(n))
+        });
+        set_read_work(&self.reads);
     }
 }
 

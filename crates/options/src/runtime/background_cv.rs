@@ -71,6 +71,13 @@ impl BackgroundCv {
         }
     }
 
+    /// Something changed that callers wait for. No thread looks for work: the change made none, or
+    /// who makes it looks next ([`BackgroundCv::try_look`]).
+    pub fn tell(&self) {
+        self.state.lock().changes += 1;
+        self.changed.notify_all();
+    }
+
     /// The caller is to look for work, unless another thread does or the database closes.
     pub fn try_look(self: &Arc<Self>) -> Option<AtWork> {
         self.begin_look(&mut self.state.lock())

@@ -23,6 +23,7 @@ pub(super) use bring::{Brought, bring, finish_move, table_meta};
 pub(super) use examine::{Incoming, examine};
 
 use super::failed;
+use super::flush_ticket::FlushCaller;
 use super::output::discard;
 use crate::core::{Core, Trees};
 use crate::family::{CompactionStats, Family, Ingesting};
@@ -316,7 +317,11 @@ fn flush_overlapped(core: &Arc<Core>, prepared: &[Prepared]) -> Result<()> {
     if families.is_empty() {
         return Ok(());
     }
-    core.flush(&families, true, FlushReason::ExternalFileIngestion)
+    core.flush(
+        &families,
+        FlushCaller::Waits,
+        FlushReason::ExternalFileIngestion,
+    )
 }
 
 /// Counts and tells what was taken in.

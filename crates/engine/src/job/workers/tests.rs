@@ -1,7 +1,9 @@
 //! When a database has threads, and what it does without.
 
 use crate::core::Core;
-use crate::observe::{EventListener, FlushInfo};
+use crate::observe::{
+    EventListener, FlushInfo, PerfContext, PerfLevel, perf_level, set_perf_level,
+};
 use crate::{Db, Options, WriteOptions};
 use esker_env::{Env, Executor, JoinHandle, Tick, Ticking};
 use esker_format::file_name::FileKind;
@@ -9,6 +11,7 @@ use esker_status::{Error, ErrorKind, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 /// Threads of the system, which can be refused, and counted.
@@ -85,14 +88,70 @@ fn a_database_without_work_has_no_thread() {
         flush_one(&db);
         wait_until("threads end", || is_idle(db.core()));
     }
-    let asked = || watched.asked.lock().expect("nobody panics").clone();
-    let before = asked();
     // The clock ticks meanwhile.
     std::thread::sleep(Duration::from_millis(2500));
-    assert_eq!(asked(), before);
     assert!(is_idle(db.core()));
     db.close().expect("closes");
-    assert_eq!(asked(), before);
+    let asked = watched.asked.lock().expect("nobody panics");
+    assert!(
+        asked.is_empty(),
+        "who opened, flushed and closed did it all: {asked:?}"
+    );
+}
+
+/// The threads that flushes are told of on.
+#[derive(Default)]
+struct Where(Mutex<Vec<ThreadId>>);
+
+impl Where {
+    fn note(&self) {
+        let mut told = self.0.lock().expect("nobody panics");
+        told.push(std::thread::current().id());
+    }
+}
+
+impl EventListener for Where {
+    fn on_flush_begin(&self, _info: &FlushInfo) {
+        self.note();
+    }
+    fn on_flush_completed(&self, _info: &FlushInfo) {
+        self.note();
+    }
+}
+
+#[test]
+fn who_waits_for_a_flush_carries_it_out() {
+    let told = Arc::new(Where::default());
+    let (db, _watched) = open(Some(Arc::clone(&told) as Arc<dyn EventListener>));
+    let own = std::thread::current().id();
+    flush_one(&db);
+    assert_eq!(*told.0.lock().expect("nobody panics"), [own, own]);
+    db.put("key", "value").expect("written");
+    let mut later = crate::FlushOptions::default();
+    later.wait = false;
+    db.flush_cf(&db.default_family_handle(), &later)
+        .expect("asked for");
+    wait_until("a flush", || tables(&db) == 2);
+    db.close().expect("closes");
+    let told = told.0.lock().expect("nobody panics");
+    assert_eq!(told.len(), 4);
+    assert!(told[2..].iter().all(|thread| *thread != own));
+}
+
+#[test]
+fn a_flush_leaves_the_figures_of_its_caller_as_they_are() {
+    let (db, _watched) = open(None);
+    db.put("key", "value").expect("written");
+    PerfContext.reset();
+    set_perf_level(PerfLevel::EnableTime);
+    db.get("key").expect("read");
+    let before = PerfContext.report(true);
+    assert!(!before.is_empty());
+    db.flush().expect("flushed");
+    assert_eq!(PerfContext.report(true), before);
+    assert_eq!(perf_level(), PerfLevel::EnableTime);
+    set_perf_level(PerfLevel::EnableCount);
+    db.close().expect("closes");
 }
 
 struct Silent;
@@ -147,6 +206,37 @@ impl EventListener for Waits {
         let goes_on = self.goes_on.lock().expect("nobody panics");
         goes_on.recv().expect("the test is there");
     }
+}
+
+#[test]
+fn a_caller_flushes_beside_a_flush_that_runs_and_waits_for_it() {
+    let (begun, begins) = channel();
+    let (go_on, goes_on) = channel();
+    let (db, _watched) = open(Some(Arc::new(Waits {
+        begun: Mutex::new(begun),
+        goes_on: Mutex::new(goes_on),
+    })));
+    db.put("key", "first").expect("written");
+    let mut later = crate::FlushOptions::default();
+    later.wait = false;
+    db.flush_cf(&db.default_family_handle(), &later)
+        .expect("asked for");
+    begins.recv().expect("a flush begins");
+    db.put("key", "second").expect("written");
+    std::thread::scope(|scope| {
+        let flushes = scope.spawn(|| db.flush());
+        begins.recv().expect("the caller's begins");
+        assert_eq!(tables(&db), 0);
+        go_on.send(()).expect("is heard");
+        go_on.send(()).expect("is heard");
+        flushes.join().expect("no panic").expect("flushed");
+    });
+    assert_eq!(tables(&db), 2);
+    db.close().expect("closes");
+    assert_eq!(
+        db.get("key").expect("read").as_deref(),
+        Some(&b"second"[..])
+    );
 }
 
 #[test]
