@@ -335,6 +335,15 @@ pub struct SpaceWatch {
 }
 
 impl SpaceWatch {
+    /// One that never looks: the most is what it is asked with.
+    pub fn none() -> SpaceWatch {
+        SpaceWatch {
+            most: Arc::default(),
+            end: None,
+            thread: None,
+        }
+    }
+
     /// Begins to look.
     pub fn begin(directory: &Path) -> SpaceWatch {
         let (directory, most) = (directory.to_path_buf(), Arc::new(AtomicU64::new(0)));

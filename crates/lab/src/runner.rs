@@ -66,7 +66,11 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         print: Print<'a>,
         progress: &'a (dyn Fn(&str, u64, u64) + Sync),
     ) -> Self {
-        let (path, space) = (path.to_path_buf(), SpaceWatch::begin(path));
+        let space = match flags.flag("watch") {
+            true => SpaceWatch::begin(path),
+            false => SpaceWatch::none(),
+        };
+        let path = path.to_path_buf();
         Runner {
             flags,
             open,
@@ -139,6 +143,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             .filter(|n| !n.is_empty())
             .collect();
         check_names(&names)?;
+        check_watch(self.flags)?;
         let existing = self.flags.flag("use_existing_db");
         if self.flags.flag("limits") {
             std::fs::create_dir_all(&self.path)?;
@@ -231,7 +236,10 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         let stages = store.property("rocksdb.esker.compaction-stages");
         self.sync_device()?;
         let client = measured.bytes_held();
-        let mut around = before.around(store, &self.path, &self.space, client);
+        let mut around = before.around(store, &self.path, &self.space);
+        if self.flags.flag("watch") {
+            around.memory = memory(store, client);
+        }
         (around.rates, around.seconds, around.rest) = (rates, seconds, rest);
         around.background = beside.as_ref().map(|beside| beside.line.clone());
         around.beside = beside;
@@ -382,7 +390,8 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                     })
                 })
                 .collect();
-            let sampler = scope.spawn(|| sample(&slots, &stop, &plan));
+            let is_watched = self.flags.flag("watch");
+            let sampler = is_watched.then(|| scope.spawn(|| sample(&slots, &stop, &plan)));
             let results: Vec<_> = workers
                 .into_iter()
                 .map(|w| {
@@ -391,9 +400,10 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                 })
                 .collect();
             stop.store(true, Ordering::Release);
-            let rates = sampler
-                .join()
-                .unwrap_or_else(|_| Err(Failure::new("the sampler panicked")))?;
+            let rates = sampler.map_or(Ok(Vec::new()), |sampler| {
+                let panicked = |_| Err(Failure::new("the sampler panicked"));
+                sampler.join().unwrap_or_else(panicked)
+            })?;
             let (mut merged, mut beside) = (None::<Measured>, None);
             for result in results {
                 let measured = result?;
@@ -452,15 +462,7 @@ impl Before {
     }
 
     /// What the step did that is over now.
-    ///
-    /// `client` bytes of memory are the laboratory's own.
-    fn around<S: Store>(
-        self,
-        store: &S,
-        path: &Path,
-        space: &SpaceWatch,
-        client: u64,
-    ) -> Surroundings {
+    fn around<S: Store>(self, store: &S, path: &Path, space: &SpaceWatch) -> Surroundings {
         let bytes = directory_bytes(path);
         Surroundings {
             usage: Usage::now().since(self.usage),
@@ -473,7 +475,6 @@ impl Before {
             peak_bytes: space.most(bytes),
             shape_before: self.shape,
             shape_after: shape_line(store),
-            memory: memory(store, client),
             ..Surroundings::default()
         }
     }
@@ -500,6 +501,20 @@ fn background_line(measured: &Measured, s: &Settings) -> String {
         measured.done as f64 / measured.seconds(),
         measured.mb_per_second().unwrap_or(0.0)
     )
+}
+
+/// Refuses flags whose work `--watch=false` switches off.
+fn check_watch(flags: &Flags) -> Result<()> {
+    let intervals = [
+        "report_interval_seconds",
+        "stats_interval_seconds",
+        "stats_interval",
+    ];
+    let asked = intervals.iter().find(|name| flags.count(name) > 0);
+    match asked.filter(|_| !flags.flag("watch")) {
+        Some(name) => Err(Failure::new(format!("--{name} needs --watch=true"))),
+        None => Ok(()),
+    }
 }
 
 /// Removes a database's files, and refuses a directory that holds something else.

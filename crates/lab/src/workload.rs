@@ -17,7 +17,7 @@ pub(crate) mod zipf;
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::Result;
 use crate::generate::{Budget, Pacer, Permutation, Rng};
@@ -344,9 +344,21 @@ fn scan<S: Session>(
     meter: &mut Meter<'_>,
     forward: bool,
 ) -> Result<()> {
+    let until = s.repeat_walks.then(|| Instant::now() + s.duration);
     let mut iter = session.iter(None, None)?;
+    loop {
+        walk(&mut iter, s.reads, meter, forward)?;
+        let has_time = until.is_some_and(|until| Instant::now() < until);
+        if !has_time || crate::interrupt::stopped() {
+            return Ok(());
+        }
+    }
+}
+
+/// One pass over the entries from an end of the database.
+fn walk<I: Iter>(iter: &mut I, reads: u64, meter: &mut Meter<'_>, forward: bool) -> Result<()> {
     let mut bytes = 0;
-    let mut left = s.reads;
+    let mut left = reads;
     let mut on = left > 0
         && if forward {
             iter.seek_to_first()

@@ -63,6 +63,42 @@ fn a_run_without_a_directory_is_where_rocksdb_has_it() {
     assert!(out.contains("(500 of 500 found)"), "{out}");
 }
 
+#[test]
+fn walks_go_on_for_a_time_and_a_run_that_is_not_watched_says_less() {
+    let place = tempfile::tempdir().expect("a directory");
+    let json = place.path().join("rows.json");
+    let to = format!("--json={}", json.display());
+    let small = [
+        "--num=500",
+        "--benchmarks=fillseq,readtocache,readseq,readreverse",
+        &to,
+    ];
+    let rows = |more: &[&str]| -> Vec<serde_json::Value> {
+        let (output, _, err) = run(place.path(), &[&small[..], more].concat());
+        assert!(output.status.success(), "{err}");
+        let text = std::fs::read_to_string(&json).expect("results");
+        let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        all["rows"].as_array().expect("rows").clone()
+    };
+    let done = |row: &serde_json::Value| row["operations"].as_f64().expect("a number");
+    let once = rows(&[]);
+    assert!(once.iter().all(|row| done(row) == 500.0), "{once:?}");
+    assert!(once.iter().all(|row| row["memory"].is_object()), "{once:?}");
+    let again = rows(&["--repeat_walks", "--duration=1", "--watch=false"]);
+    assert!(again[..2].iter().all(|row| done(row) == 500.0), "{again:?}");
+    for row in &again[2..] {
+        let many = done(row);
+        assert!(many > 5000.0 && many % 500.0 == 0.0, "whole passes: {row}");
+        assert!(row["seconds"].as_f64().is_some_and(|s| s >= 1.0), "{row}");
+        assert!(row["memory"].is_null() && row["qps"].is_null(), "{row}");
+    }
+    let (output, _, said) = run(place.path(), &["--watch=false", "--stats_interval=10"]);
+    assert!(
+        !output.status.success() && said.contains("--stats_interval"),
+        "{said}"
+    );
+}
+
 fn signal(child: &Child, name: &str) {
     let id = child.id().to_string();
     let status = Command::new("kill").args(["-s", name, &id]).status();

@@ -26,7 +26,7 @@ const KEY: u64 = 20;
 
 const SETTINGS: [Setting; 7] = [
     setting("num", "100000", "3000000", "keys"),
-    setting("duration", "1", "30", "seconds of each timed step"),
+    setting("duration", "2", "30", "seconds of each timed step"),
     setting(
         "threads",
         "1,2",
@@ -116,7 +116,7 @@ impl Experiment for Cached {
          larger than the database and is filled before each group of steps. Then keys are read at \
          random, entries forward and backward, and ranges of ten both ways, by each number of \
          threads; then the same at random beside a paced writer. Each thread of readseq and \
-         readreverse walks its part of the number of keys. LMDB runs with MDB_WRITEMAP and \
+         readreverse walks its part of the number of keys, again and again. LMDB runs with MDB_WRITEMAP and \
          MDB_NOSYNC."
     }
 
@@ -254,7 +254,12 @@ fn stages(request: &Request, value: u64) -> Result<Vec<Stage>> {
                 step("readseq", "readseq", "iterate forward"),
                 step("readreverse", "readreverse", "iterate backward"),
             ],
-            &[own, format!("--reads={}", (num / t.max(&1)).max(1))],
+            &[
+                own,
+                format!("--reads={}", (num / t.max(&1)).max(1)),
+                duration.clone(),
+                "--repeat_walks=true".to_string(),
+            ],
         ));
     }
     for t in &threads {
@@ -313,6 +318,8 @@ mod tests {
             assert!(stage.parts[1..].iter().all(|part| part.step.is_some()));
         }
         let walks = all.iter().filter(|s| s.parts[1].benchmark == "readseq");
+        let again = |s: &Stage| s.flags.iter().any(|f| f == "--repeat_walks=true");
+        assert!(walks.clone().all(again), "a pass takes less than a step");
         let reads = |s: &Stage| s.flags.iter().any(|f| f == "--reads=75000");
         assert_eq!(walks.filter(|s| reads(s)).count(), 1, "40 threads");
         assert!(stages(&request(&[("shape", "flat")]), 100).is_err());

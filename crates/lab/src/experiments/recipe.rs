@@ -304,12 +304,17 @@ pub(super) fn process(
     let rates = run.keep_in.join("rates.csv");
     let flags = [flags, &engine::own_flags(run.engine)].concat();
     let mut args = flags.clone();
-    args.push(format!("--report_file={}", rates.display()));
-    args.push("--report_interval_seconds=1".into());
     args.push("--sync_between=true".into());
+    if wrapper.is_empty() {
+        args.push(format!("--report_file={}", rates.display()));
+        args.push("--report_interval_seconds=1".into());
+    } else {
+        // What works by the clock would be counted with the operations.
+        args.push("--watch=false".into());
+    }
     if program.is_some() {
-        // Older builds do not have it.
-        args.push("--undefok=sync_between".into());
+        // Older builds do not have them.
+        args.push("--undefok=sync_between,watch,repeat_walks".into());
     }
     let log = run.keep_in.join(format!("stage{number:02}.log"));
     let command = format!(

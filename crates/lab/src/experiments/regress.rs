@@ -255,7 +255,13 @@ fn stages(request: &Request) -> Result<Vec<Stage>> {
                 timed("readseq", "readseq", "iterate forward"),
                 timed("readreverse", "readreverse", "iterate backward"),
             ],
-            &["--disable_wal=true", "--statistics"],
+            // A pass over so few keys ends before its rate counts.
+            &[
+                "--disable_wal=true",
+                "--statistics",
+                &duration,
+                "--repeat_walks=true",
+            ],
         ),
         make(
             vec![

@@ -123,7 +123,7 @@ pub(super) fn job(text: &str, flags: &Flags, existing: &Existing) -> Result<Opti
         "fillseekseq" => s.writes = s.num,
         "readmissing" => s.key_size += 1,
         "readrandomsmall" => s.reads = (s.reads / 1000).max(1),
-        "readtocache" => (s.threads, s.reads) = (1, s.num),
+        "readtocache" => (s.threads, s.reads, s.repeat_walks) = (1, s.num, false),
         "mergerandom" | "readrandommergerandom" if flags.text("merge_operator").is_empty() => {
             let text = format!("{name} needs a --merge_operator, such as put or uint64add");
             return Err(Failure::new(text));

@@ -7,6 +7,7 @@ use super::{Before, Runner};
 use crate::flags::Flags;
 use crate::generate::{KeyMaker, ValueMaker, ValueSizes};
 use crate::measure::Measured;
+use crate::memory::memory;
 use crate::report::Row;
 use crate::shape::shape_line;
 use crate::store::{Iter, OpenPlan, Session, Store};
@@ -24,7 +25,10 @@ impl<S: Store, O: Fn(&OpenPlan) -> Result<S>> Runner<'_, S, O> {
         let seconds = start.elapsed().as_secs_f64();
         self.print_timed(store, name, seconds, &said);
         self.sync_device()?;
-        let around = before.around(store, &self.path, &self.space, 0);
+        let mut around = before.around(store, &self.path, &self.space);
+        if self.flags.flag("watch") {
+            around.memory = memory(store, 0);
+        }
         self.rows.push(Row::of_step(name, seconds, &around));
         Ok(())
     }

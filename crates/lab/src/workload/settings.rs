@@ -48,6 +48,8 @@ pub struct Settings {
     pub batch: u64,
     /// Entries per seek.
     pub seek_nexts: u64,
+    /// Walks begin again until the time is over.
+    pub repeat_walks: bool,
     /// Seeks go backwards.
     pub reverse: bool,
     /// Distance of the iterator's bound, 0 for none.
@@ -216,6 +218,7 @@ impl Settings {
             exp_range: flags.number("read_random_exp_range"),
             existing: None,
             same_percent: flags.count("same_value_percentage").min(100),
+            repeat_walks: flags.flag("repeat_walks"),
             finish_after_writes: flags.flag("finish_after_writes"),
             distinct: flags.count("numdistinct").max(1),
             delete_percent: flags.count("deletepercent"),

@@ -38,6 +38,8 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Int "value_size_max" = "102400", Fate::Run, "largest value size when not fixed";
     Int "batch_size" = "1", Fate::Run, "operations per write batch or multi-get";
     Int "seek_nexts" = "0", Fate::Run, "entries read after each seek";
+    Bool "repeat_walks" = "false", Fate::Run,
+        "readseq and readreverse begin again at their end until duration has passed";
     Bool "reverse_iterator" = "false", Fate::Run, "seekrandom goes backwards";
     Int "max_scan_distance" = "0", Fate::Run,
         "keys between a seek and the iterator's bound; 0 means unbounded";
@@ -47,6 +49,9 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Bool "sync_between" = "false", Fate::Run,
         "write out the filesystem's dirty pages before and after each benchmark, so that the \
          device's figures are of that benchmark";
+    Bool "watch" = "true", Fate::Run,
+        "take rates by second, memory by owner and the directory's size while benchmarks run; \
+         false for counts of instructions, which threads that work by the clock would disturb";
     Int "planted_rounds" = "0", Fate::Run,
         "rounds of work that each operation takes on top: a slowdown of known size, to check \
          that comparisons find it";
