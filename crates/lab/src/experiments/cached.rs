@@ -53,7 +53,7 @@ const SETTINGS: [Setting; 7] = [
     ),
     setting(
         "instructions",
-        "2000",
+        "5000",
         "10000",
         "operations to count instructions and misses of; 0 for none",
     ),
