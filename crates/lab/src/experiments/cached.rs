@@ -116,8 +116,8 @@ impl Experiment for Cached {
          larger than the database and is filled before each group of steps. Then keys are read at \
          random, entries forward and backward, and ranges of ten both ways, by each number of \
          threads; then the same at random beside a paced writer. Each thread of readseq and \
-         readreverse walks its part of the number of keys, again and again. LMDB runs with MDB_WRITEMAP and \
-         MDB_NOSYNC."
+         readreverse walks its part of the number of keys, again and again. LMDB runs with \
+         MDB_WRITEMAP and MDB_NOSYNC."
     }
 
     fn settings(&self) -> &'static [Setting] {
