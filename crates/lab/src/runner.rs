@@ -66,9 +66,10 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         print: Print<'a>,
         progress: &'a (dyn Fn(&str, u64, u64) + Sync),
     ) -> Self {
-        let space = match flags.flag("watch") {
-            true => SpaceWatch::begin(path),
-            false => SpaceWatch::none(),
+        let space = if flags.flag("watch") {
+            SpaceWatch::begin(path)
+        } else {
+            SpaceWatch::none()
         };
         let path = path.to_path_buf();
         Runner {

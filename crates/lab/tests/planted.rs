@@ -21,7 +21,7 @@ fn counted(out: &std::path::Path, engines: &[String], pairs: usize, name: &str) 
     let experiment = experiments::named("regress").expect("an experiment");
     let own = [
         ("only", "instructions of readrandom"),
-        ("instructions", "200"),
+        ("instructions", "4000"),
     ];
     let engines: Vec<&str> = engines.iter().map(String::as_str).collect();
     let request = Request {

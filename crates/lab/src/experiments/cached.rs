@@ -53,7 +53,7 @@ const SETTINGS: [Setting; 7] = [
     ),
     setting(
         "instructions",
-        "2000",
+        "5000",
         "10000",
         "operations to count instructions and misses of; 0 for none",
     ),
@@ -116,8 +116,8 @@ impl Experiment for Cached {
          larger than the database and is filled before each group of steps. Then keys are read at \
          random, entries forward and backward, and ranges of ten both ways, by each number of \
          threads; then the same at random beside a paced writer. Each thread of readseq and \
-         readreverse walks its part of the number of keys, again and again. LMDB runs with MDB_WRITEMAP and \
-         MDB_NOSYNC."
+         readreverse walks its part of the number of keys, again and again. LMDB runs with \
+         MDB_WRITEMAP and MDB_NOSYNC."
     }
 
     fn settings(&self) -> &'static [Setting] {

@@ -42,7 +42,7 @@ const SETTINGS: [Setting; 8] = [
     ),
     setting(
         "instructions",
-        "2000",
+        "5000",
         "10000",
         "operations to count instructions of; 0 for none",
     ),
