@@ -1,7 +1,7 @@
 //! RAM: caches of charged values with RocksDB's limits and priorities, of two kinds.
 //!
-//! A value is found as a [`Pinned`], which pins its entry: the entry is not chosen for eviction, and
-//! the handle stays good whatever happens to the entry. A key belongs to one shard. Values are
+//! A value is found as a [`Pinned`], which pins its entry: the entry is not chosen for eviction,
+//! and the handle stays good whatever happens to the entry. A key belongs to one shard. Values are
 //! always dropped outside the locks.
 //!
 //! - [`CacheKind::HyperClock`] finds entries without a lock and evicts with the hands of a clock;

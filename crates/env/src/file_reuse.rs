@@ -13,9 +13,9 @@
 //! No other user may see the old file change: [`crate::PosixFs`] writes over one only if it has no
 //! second name, belongs to whom a new file would, and if no process has it open or mapped, in
 //! whatever process; otherwise it is deleted as if nobody had asked. It is looked at under its
-//! temporary name: a process that comes later does not find it any more. A process that had found the old name
-//! and opens the file only after it was looked at would read the new one; tables say who they are,
-//! so it notices.
+//! temporary name: a process that comes later does not find it any more. A process that had found
+//! the old name and opens the file only after it was looked at would read the new one; tables say
+//! who they are, so it notices.
 //!
 //! A log cannot wait for its name: what is appended must be found after a crash. Its records say
 //! which log they are of, so it gets its name as soon as it was looked at, with what an older log

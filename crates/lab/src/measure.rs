@@ -140,7 +140,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Notes that the operation that ended now should have begun so long ago: its latency as
-    /// a client sees it that sends requests at a steady rate. It is never less than the time that it took.
+    /// a client sees it that sends requests at a steady rate. It is never less than what it took.
     pub fn intended(&mut self, ago: Duration) {
         let took = ago.max(self.took).as_nanos() as u64;
         let histogram = self

@@ -2,9 +2,9 @@
 //! down, and the triggers that both go by.
 //!
 //! Writers are *throttled* while their gate stops them, or its pace held one of them back a moment
-//! ago ([`WriterState`]). Two figures of a tree hold writers back ([`StallTriggers`]): the tables of
-//! level 0 ([`level0_tables`]) and the bytes that compactions owe. A tree is near its slowdown from
-//! [`NEAR`] of the trigger on: needs count from there, writers are paced from there, and level 0 no
+//! ago ([`WriterState`]). Two figures of a tree hold writers back ([`StallTriggers`]): the tables
+//! of level 0 ([`level0_tables`]) and the bytes that compactions owe. A tree is near its slowdown
+//! from [`NEAR`] of the trigger on: needs count from there, writers are paced then, and level 0 no
 //! longer waits for more tables. It is near its stop from [`StallTrigger::near_stop`] on: level 0
 //! merges in itself first, and writers go only as fast as what comes fits until a merge ends.
 

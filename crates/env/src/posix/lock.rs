@@ -8,7 +8,7 @@
 //! A lock keeps all others out, or, shared, those who want it alone: that one needs no permission
 //! to write.
 //!
-//! Invariant: `LOCKED_FILES` has exactly one record for each file that a live [`PosixLock`] is about.
+//! Invariant: `LOCKED_FILES` has exactly one record for each file of a live [`PosixLock`].
 
 use super::{call, open};
 use crate::{FileLock, lock_held_here};

@@ -4,8 +4,8 @@
 //! The lock is its user's. Rules for its holder: after releasing it, [`WaitQueue::call_front`], or
 //! the front of the queue may sleep for ever. A thread that leaves a job looks at the lock once
 //! more ([`Waiter::wait`] does): it was released before, or its holder sees the job. Any thread
-//! that is awake may take the lock; no waiter has to be woken to go on, and a thread that was called
-//! finds the lock taken at worst by one that takes its job too.
+//! that is awake may take the lock; no waiter has to be woken to go on, and a thread that was
+//! called finds the lock taken at worst by one that takes its job too.
 //!
 //! The state of a waiter is one word, with a bit for "sleeps". Each change of the state by another
 //! thread says whether it has to be woken, so a waiter is woken once for its outcome and no wake-up

@@ -1,3 +1,5 @@
+//! The second tier by itself: blocks in, blocks out.
+
 use super::*;
 use esker_format::block::BlockBuilder;
 
