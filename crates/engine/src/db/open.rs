@@ -88,6 +88,18 @@ impl Db {
         Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadWrite)?.run()
     }
 
+    /// The same for a repair: no compaction begins, so all tables stay as they are.
+    pub(crate) fn open_uncompacted(
+        path: impl AsRef<Path>,
+        options: Options,
+        families: Vec<FamilyDescriptor>,
+    ) -> Result<Db> {
+        let mut opening =
+            Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadWrite)?;
+        opening.holds_compactions = true;
+        opening.run()
+    }
+
     /// Opens the database at `path` with all of its families, whose values live for `seconds` (0
     /// and less: for ever). See [`crate::ttl`].
     pub fn open_with_ttl(path: impl AsRef<Path>, options: Options, seconds: i32) -> Result<Db> {
@@ -219,6 +231,8 @@ struct Opening {
     default: FamilyOptions,
     families: Option<Vec<FamilyDescriptor>>,
     mode: OpenMode,
+    /// No compaction may begin.
+    holds_compactions: bool,
     /// Where a secondary instance keeps its LOG.
     secondary: PathBuf,
     /// The times to live of the families, when values have the time of their writing behind them.
@@ -256,6 +270,7 @@ impl Opening {
             default: options.family,
             families,
             mode,
+            holds_compactions: false,
             secondary: PathBuf::new(),
             ttl: None,
             ttl_seconds: 0,
@@ -305,6 +320,9 @@ impl Opening {
             closed: AtomicBool::new(false),
             is_borrowed: false,
         }));
+        if self.holds_compactions {
+            db.core().background.jobs.lock().compactions_paused += 1;
+        }
         if !self.is_read_only() {
             *db.0.ticking.lock() = Some(workers::begin(db.core())?);
             // A thread for it would find nothing, mostly.

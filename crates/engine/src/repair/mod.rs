@@ -562,7 +562,7 @@ impl<'a> Repair<'a> {
         current::install(fs, &self.dir, number)
     }
 
-    /// Opens the repaired database once, as any database is opened: that writes its OPTIONS.
+    /// Opens the repaired database once, which writes its OPTIONS. Its tables stay as they are.
     fn finish(&self, plans: &BTreeMap<FamilyId, Plan>, has_prepared: bool) -> Result<()> {
         let mut options = self.options.clone();
         options.db.error_if_exists = false;
@@ -574,7 +574,7 @@ impl<'a> Repair<'a> {
             own.num_levels = own.num_levels.max(7);
             FamilyDescriptor::new(&p.name, own)
         });
-        Db::open_families(&self.dir, options, families.collect())?.close()
+        Db::open_uncompacted(&self.dir, options, families.collect())?.close()
     }
 }
 
