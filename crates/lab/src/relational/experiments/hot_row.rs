@@ -157,14 +157,14 @@ fn bound_figure(us: u64) -> String {
     format!("rate_p99_{us}us")
 }
 
-/// The curve as an outcome: the rate within each bound that a rate kept.
+/// The curve as an outcome: the rate within each bound; 0 where none kept it, so that the median of
+/// several runs is of all of them.
 fn bounds(request: &Request, curve: &[(f64, u64)]) -> Result<Outcome> {
     let mut out = Outcome::default();
     out.put("rates", curve.len() as f64, "");
     for us in request.counts("bounds_us")? {
-        if let Some(rate) = rate_at(curve, us) {
-            out.put(&bound_figure(us), rate, "ops/s");
-        }
+        let rate = rate_at(curve, us).unwrap_or(0.0);
+        out.put(&bound_figure(us), rate, "ops/s");
     }
     Ok(out)
 }
@@ -186,6 +186,7 @@ fn bounds_table(request: &Request, record: &Record) -> Option<Table> {
         let mut points = Vec::new();
         for (row, us) in rows.iter_mut().zip(&bounds) {
             let rate = record.median(at, engine, &bound_figure(*us));
+            let rate = rate.filter(|rate| *rate > 0.0);
             points.extend(rate.map(|rate| (*us as f64, rate)));
             row.push(rate.map_or("-".into(), |rate| format!("{rate:.0}")));
         }
