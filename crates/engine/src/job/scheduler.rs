@@ -160,7 +160,7 @@ fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
     if jobs.compactions_after_us > now_us {
         return None;
     }
-    let any = moment(core, jobs);
+    let any = moment(core, jobs.settling > 0);
     take_changes(core, jobs);
     jobs.queue.pass(any.now, any.oldest_snapshot, now_us);
     // Of those that are looked at now the best plan need not be made again.
@@ -181,8 +181,9 @@ fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
     None
 }
 
-/// What decisions go by that is the same for all families.
-fn moment(core: &Core, jobs: &Jobs) -> PickContext {
+/// What decisions go by that is the same for all families; `draining` while somebody waits until
+/// nothing is due.
+pub(crate) fn moment(core: &Core, draining: bool) -> PickContext {
     PickContext {
         now: core.services.env.clock.unix_us() / 1_000_000,
         oldest_snapshot: core
@@ -190,7 +191,7 @@ fn moment(core: &Core, jobs: &Jobs) -> PickContext {
             .snapshots
             .oldest()
             .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
-        draining: jobs.settling > 0,
+        draining,
         writers: WriterState::Resting,
         read_debt_ns: 0,
     }
@@ -209,7 +210,7 @@ pub(super) fn take_move(core: &Core, jobs: &mut Jobs, family: &Family) -> Option
     if !may_start {
         return None;
     }
-    let any = moment(core, jobs);
+    let any = moment(core, jobs.settling > 0);
     let now_us = core.services.env.clock.now_us();
     let (_, plan) = look(core, jobs, family.id, any, now_us)?;
     let is_move =

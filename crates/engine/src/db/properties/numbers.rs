@@ -3,8 +3,9 @@
 use super::tables;
 use crate::core::Core;
 use crate::family::{Family, View};
+use crate::job::scheduler::moment;
 use crate::options::CompactionStyle;
-use esker_lsm::pick::{PickContext, WriterState, pick_assessed};
+use esker_lsm::pick::{PickContext, pick_assessed};
 use esker_lsm::version::Version;
 
 /// The names, without the prefix `rocksdb.`.
@@ -200,15 +201,8 @@ fn jobs(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
 
 fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
     let moment = PickContext {
-        now: core.services.env.clock.unix_us() / 1_000_000,
-        oldest_snapshot: core
-            .reads
-            .snapshots
-            .oldest()
-            .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
-        draining: true,
-        writers: WriterState::Resting,
         read_debt_ns: family.read_debt_ns(),
+        ..moment(core, true)
     };
     let mut jobs = core.background.jobs.lock();
     let busy = jobs.busy.entry(family.id).or_default();
