@@ -2,9 +2,9 @@
 
 use super::saved_cache::SavedCacheState;
 use super::services::Services;
+use crate::family::backpressure::admission::Admission;
 use crate::registry::Jobs;
 use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
-use crate::write::admission::Admission;
 use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
 use esker_sync::{Arc, Mutex};
 

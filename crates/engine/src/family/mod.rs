@@ -6,9 +6,9 @@
 //! memtable is switched or flushed or when the tree changes.
 
 mod assessed;
+pub(crate) mod backpressure;
 mod compaction_stats;
 mod conversions;
-mod drain;
 mod parked;
 mod read_debt;
 mod read_work;
@@ -16,13 +16,10 @@ mod set;
 
 pub(crate) use compaction_stats::{CompactionStats, Dumped, Ingested, Pool, Totals, Traffic};
 pub(crate) use conversions::Ingesting;
-pub(crate) use drain::{DrainStats, Progress};
 pub(crate) use parked::ParkedCursors;
 pub(crate) use read_work::{Look, ReadOperation, ReadRow, ReadTotals, SAMPLE, is_sampled};
 pub(crate) use set::FamilySet;
 
-use crate::backpressure::pace::{Limit, Marks, Pace, Reading};
-use crate::backpressure::write_controller::WriteController;
 use crate::memtable::MemTable;
 use crate::memtable::held_logs::{HeldLogs, LogHold};
 use crate::observe::{StallLedger, TableWatch};
@@ -32,12 +29,13 @@ use crate::runtime::work_signal::{self as signal, WorkInbox, WorkSignal};
 use crate::tree::Tables;
 use crate::tree::blobs::{Blobs, FamilyBlobs};
 use crate::tree::tables::{Storage, TableAccess, TableSetting};
+use backpressure::drain::DrainStats;
+use backpressure::pace::Pace;
+use backpressure::write_controller::WriteController;
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
-use esker_lsm::pick::WriterState;
 use esker_lsm::version::Version;
 use esker_lsm::visible::ValueResolver;
-use esker_lsm::writers::level0_tables;
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, OnceLock, Rank, Weak};
@@ -384,13 +382,6 @@ impl Family {
         self.flushed_us.store(now_us, Ordering::Relaxed);
     }
 
-    /// What its writers do, for the pickers.
-    pub(crate) fn writer_state(&self, now_us: u64) -> WriterState {
-        let flushed_us = self.flushed_us.load(Ordering::Relaxed);
-        let since = (flushed_us != u64::MAX).then(|| now_us.saturating_sub(flushed_us));
-        WriterState::of(self.gate.is_throttling(now_us), since)
-    }
-
     /// An empty memtable whose data begins in log `log`.
     pub(crate) fn new_memtable(&self, log: FileNo) -> Arc<MemTable> {
         let id = self.next_memtable.fetch_add(1, Ordering::Relaxed);
@@ -481,38 +472,6 @@ impl Family {
         self.options.store(Arc::new(options));
         self.signal.rebounded(before, self.is_space_bounded());
         self.signal.mark(signal::MEMTABLES | signal::TREE);
-    }
-
-    /// How fast writers may go, at a moment of the clock, and how many memtables wait to be
-    /// flushed. `first` is the drain of level 0 to go by before any was measured, in bytes a
-    /// second; `is_flush_free` says whether another flush may begin.
-    pub(crate) fn pace(&self, now_us: u64, first: f64, is_flush_free: bool) -> (Limit, usize) {
-        let view = self.view_guard();
-        let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
-        let options = self.options.load();
-        let level0 = drain::level0_of(&view.version, &options);
-        let tables = level0_tables(&view.version, options.compaction_style);
-        let reading = Reading {
-            now_us,
-            filled: view.mem.data_bytes(),
-            waiting: view.immutable.len(),
-            left: self.drain.left_to_flush(waiting),
-            flush_rate: self.drain.flush_rate(),
-            is_flush_free,
-            level0: level0 - self.drain.level0_done(),
-            stack: self.drain.stack(),
-            beyond: drain::space_overrun(&view.version, self.drain.projected_output(), &options),
-            tables,
-            idle: tables.saturating_sub(self.drain.level0_taken()),
-            relief_us: self.drain.level0_relief_us(now_us),
-            drained: self.drain.level0_drained(),
-            stack_drained: self.drain.stack_drained(),
-            is_compacting: self.drain.is_compacting(),
-            debt: self.drain.debt(),
-        };
-        let marks = Marks::of(&options);
-        let limit = self.pace.lock().update_rate(&reading, &marks, first);
-        (limit, reading.waiting)
     }
 
     /// The timestamp below which compactions may drop versions that newer ones hide.

@@ -17,7 +17,8 @@ use super::output::{
 use super::statistics::{self, CpuTime, Running};
 use super::subcompaction::{Part, Written};
 use crate::core::{Core, Trees};
-use crate::family::{CompactionStats, Family, Progress};
+use crate::family::backpressure::drain::Progress;
+use crate::family::{CompactionStats, Family};
 use crate::observe::{CompactionInfo, HistogramId, TableFileReason, Ticker};
 use crate::options::partitioner::partitioner;
 use crate::options::{CompactionStyle, CompressionType, PartitionContext, SstPartitioner};

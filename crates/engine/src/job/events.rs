@@ -6,6 +6,7 @@
 use super::output::{Placement, compression_for};
 use crate::core::{Services, Trees};
 use crate::family::Family;
+use crate::family::backpressure::admission::Admission;
 use crate::memtable::MemTable;
 use crate::observe::{
     CompactionFigures, CompactionFile, CompactionInfo, CompactionReason, EventLine, FlushInfo,
@@ -13,7 +14,6 @@ use crate::observe::{
 };
 use crate::options::CompressionType;
 use crate::runtime::callback::{Callback, Told};
-use crate::write::admission::Admission;
 use esker_format::properties::TableProperties;
 use esker_format::{FileNo, Level, Seq};
 use esker_lsm::compaction_stream::StreamCounters;

@@ -20,7 +20,8 @@ use super::output::{
 use super::statistics::{self, CpuTime, Running};
 use super::subcompaction::Part;
 use crate::core::{Core, Services, Trees};
-use crate::family::{CompactionStats, Family, Progress, View};
+use crate::family::backpressure::drain::Progress;
+use crate::family::{CompactionStats, Family, View};
 use crate::health::ErrorSource;
 use crate::memtable::{MemCursor, MemTable};
 use crate::observe::{FlushReason, TableFileReason};

@@ -7,7 +7,7 @@
 use super::Step;
 use super::output::{Outputs, discard};
 use crate::core::Background;
-use crate::family::Progress;
+use crate::family::backpressure::drain::Progress;
 use crate::runtime::IoPriority;
 use esker_files::table::StageTimes;
 use esker_format::Cursor;

@@ -1,7 +1,7 @@
 //! What a batch must be like: once it is in the log it is too late to refuse it.
 
-use super::batch_families::BatchFamilies;
 use super::path::WritePath;
+use crate::family::backpressure::batch_families::BatchFamilies;
 use crate::timestamp;
 use esker_format::FamilyId;
 use esker_format::batch::{Record, WriteBatch};

@@ -7,7 +7,7 @@
 //! Invariants: a follower is told after its group was published, once; its batch is back in its job
 //! before.
 
-use super::batch_families::BatchFamilies;
+use crate::family::backpressure::batch_families::BatchFamilies;
 use crate::options::WriteOptions;
 use esker_format::Seq;
 use esker_format::batch::WriteBatch;

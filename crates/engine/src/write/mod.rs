@@ -14,10 +14,8 @@
 //! holder of the log lock and only while no group is in flight ([`sequence::Sequence::quiesce`]);
 //! what is published is a prefix of what was allocated; a write returns when it is visible.
 
-pub(crate) mod admission;
 mod append;
 pub(crate) mod apply;
-pub(crate) mod batch_families;
 mod check;
 mod complete;
 pub(crate) mod counters;
@@ -31,8 +29,6 @@ pub(crate) mod prepared;
 pub(crate) mod sequence;
 mod serve;
 pub(crate) mod spare_log;
-pub(crate) mod stall_tracker;
 mod stop_writers;
-mod stops;
 mod switch;
 mod two_phase;

@@ -3,15 +3,13 @@
 //!
 //! The holder of the log lock is the leader. It takes the queued batches, logs them with its own
 //! as one record, and releases the lock before it inserts them ([`super::group`]), so the next
-//! leader logs meanwhile. The other files of this folder have the reasons to wait on the way
-//! ([`super::stops`], [`super::admission`]), switching memtables ([`super::switch`]) and two-phase
-//! commit ([`super::two_phase`]).
+//! leader logs meanwhile. The other files of this folder have switching memtables
+//! ([`super::switch`]) and two-phase commit ([`super::two_phase`]). The reasons to wait on the way
+//! stand in [`crate::family::backpressure`].
 //!
 //! Thread-safety: everything may be called by any thread; what takes a [`LogGuard`] is for the
 //! leader.
 
-use super::admission::{Admission, AdmissionRequest, check_callback, would_wait};
-use super::batch_families::BatchFamilies;
 use super::counters::WriteCounters;
 use super::crowd::Crowd;
 use super::full_families::FullFamilies;
@@ -20,8 +18,12 @@ use super::log_state::LogState;
 use super::perf_timing;
 use super::prepared::Prepared;
 use super::sequence::Sequence;
-use super::stall_tracker::{StallGuard, StallReason};
-use super::stops::Stops;
+use crate::family::backpressure::admission::{
+    Admission, AdmissionRequest, check_callback, would_wait,
+};
+use crate::family::backpressure::batch_families::BatchFamilies;
+use crate::family::backpressure::stall_tracker::{StallGuard, StallReason};
+use crate::family::backpressure::stops::Stops;
 use crate::family::{Family, FamilySet};
 use crate::health::{ErrorSource, Health};
 use crate::memory::WriteBufferHandle;

@@ -1,71 +1,40 @@
-//! Administration that stops writers, and how those wait that meet an obstacle at the log.
+//! How writers wait for administration, and for an obstacle that they meet at the log.
 //!
-//! A counter stands beside the log lock. Leaders look at it and go on when it is 0; the log lock
-//! stays free meanwhile, so the thread that stopped them can take it. Thread-safety: everything may
-//! be called by any thread.
+//! [`Stops`](crate::family::backpressure::stops::Stops) has the counter that stops them.
+//! Thread-safety: everything may be called by any thread.
 
 use super::path::{LogGuard, Obstacle, WritePath};
-use super::stall_tracker::{StallGuard, StallReason};
+use crate::family::backpressure::stall_tracker::{StallGuard, StallReason};
+use crate::family::backpressure::stops::StopWriters;
 use crate::observe::StallCause;
 use esker_status::Result;
 use esker_sync::MutexGuard;
-use esker_sync::atomic::Ordering;
-use std::time::Duration;
-
-/// No write begins while this lives; the log lock is free.
-#[derive(Debug)]
-pub(crate) struct StopWriters<'a>(&'a WritePath);
-
-impl Drop for StopWriters<'_> {
-    fn drop(&mut self) {
-        let stops = &self.0.stops;
-        stops.count.fetch_sub(1, Ordering::AcqRel);
-        drop(stops.changed.0.lock());
-        stops.changed.1.notify_all();
-    }
-}
 
 impl WritePath {
     /// Lets no write begin until what is returned is dropped. Writes that hold the log lock go on:
     /// once the lock was taken and in-flight writes have ended
     /// ([`quiesce`](super::sequence::Sequence::quiesce)), memtables stay as they are.
     pub(crate) fn stop_writers(&self) -> StopWriters<'_> {
-        self.stops.count.fetch_add(1, Ordering::AcqRel);
-        StopWriters(self)
+        self.stops.stop()
     }
 
     /// Lets no write begin until [`WritePath::release_writers`]; what was written is handed to the
     /// operating system.
     pub(crate) fn hold_writers(&self) -> Result<()> {
-        self.stops.count.fetch_add(1, Ordering::AcqRel);
+        let stopped = self.stops.stop();
         let flushed = {
             let mut log = self.lock();
             self.sequence.quiesce();
             self.save(&mut log, false)
         };
-        match flushed {
-            Ok(()) => {
-                self.stops.holds.fetch_add(1, Ordering::AcqRel);
-                Ok(())
-            }
-            Err(e) => {
-                drop(StopWriters(self));
-                Err(e)
-            }
-        }
+        flushed?;
+        stopped.hold();
+        Ok(())
     }
 
     /// Takes one [`WritePath::hold_writers`] back; false when there is none.
     pub(crate) fn release_writers(&self) -> bool {
-        let held = self
-            .stops
-            .holds
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1))
-            .is_ok();
-        if held {
-            drop(StopWriters(self));
-        }
-        held
+        self.stops.release()
     }
 
     /// Waits until writers may go on, at most a tenth of a second. The log lock must not be held.
@@ -73,7 +42,7 @@ impl WritePath {
     pub(super) fn wait_for_obstacle(&self, obstacle: &Obstacle, held: &mut StallGuard<'_>) {
         if self.is_stopped() {
             held.during(StallReason::of_database(StallCause::Administration), || {
-                self.wait_for_administration();
+                self.stops.wait();
             });
         } else if self.buffers.must_stall() {
             let reason = StallReason::of_database(StallCause::WriteBufferManagerLimit);
@@ -85,15 +54,7 @@ impl WritePath {
 
     #[inline]
     pub(super) fn is_stopped(&self) -> bool {
-        self.stops.count.load(Ordering::Acquire) > 0
-    }
-
-    pub(super) fn wait_for_administration(&self) {
-        let (lock, changed) = &self.stops.changed;
-        let mut waiting = lock.lock();
-        if self.is_stopped() {
-            changed.wait_for(&mut waiting, Duration::from_millis(100));
-        }
+        self.stops.is_stopped()
     }
 
     /// Waits until administration is done, away from the log lock, for which it stands in line
@@ -102,7 +63,7 @@ impl WritePath {
     pub(super) fn wait_for_stop_writers(&self, held: &mut StallGuard<'_>) {
         held.during(StallReason::of_database(StallCause::Administration), || {
             while self.is_stopped() && !self.background_cv.is_closing() {
-                self.wait_for_administration();
+                self.stops.wait();
             }
         });
     }

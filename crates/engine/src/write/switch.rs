@@ -4,11 +4,11 @@
 //! Invariant: memtables and log are switched by the holder of the log lock while no group is in
 //! flight, so a memtable is whole when it is sealed and everything in it is in its logs.
 
-use super::admission::would_wait;
 use super::log_state::LogState;
 use super::path::{LogGuard, WritePath};
 use super::perf_timing;
 use crate::family::Family;
+use crate::family::backpressure::admission::would_wait;
 use crate::health::ErrorSource;
 use crate::memory::FlushDecision;
 use crate::observe::{FlushReason, MemtableInfo, PendingEvent, PerfMetric, PerfTimer};

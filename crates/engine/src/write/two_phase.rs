@@ -4,9 +4,9 @@
 //! These writes go past the queue: their records are in the log lock's hands with what is prepared
 //! ([`super::prepared`]).
 
-use super::batch_families::BatchFamilies;
 use super::path::{LogGuard, WritePath};
 use super::prepared;
+use crate::family::backpressure::batch_families::BatchFamilies;
 use crate::health::ErrorSource;
 use crate::options::WriteOptions;
 use esker_format::batch::WriteBatch;

@@ -6,6 +6,7 @@
 use super::Opening;
 use crate::core::{Admin, Background, BudgetPart, Core, Identity, ReadCore, SavedCacheState};
 use crate::core::{Services, Trees};
+use crate::family::backpressure::admission::Admission;
 use crate::family::{Family, FamilySet};
 use crate::health::Health;
 use crate::memory::{MemoryBudget, SstFileManager, WriteBufferManager};
@@ -22,7 +23,6 @@ use crate::store::continuity::{ManifestEnd, WalManifestLink};
 use crate::tree::blobs::Blobs;
 use crate::tree::tables::Storage;
 use crate::tree::{Archive, FileNumbers, ObsoleteFiles, TablePaths, Tables, paths};
-use crate::write::admission::Admission;
 use crate::write::log_state::{LogSettings, LogState};
 use crate::write::path::{Limits, WritePath};
 use crate::write::sequence::Sequence;

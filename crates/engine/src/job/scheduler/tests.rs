@@ -1,7 +1,7 @@
 //! How flushes and compactions share the limit on jobs.
 
 use super::*;
-use crate::backpressure::pace::{Limit, UNLIMITED};
+use crate::family::backpressure::pace::{Limit, UNLIMITED};
 use crate::observe::StallCause;
 use crate::options::FlushOptions;
 use crate::options::JobLimits;

@@ -4,10 +4,9 @@
 //! fractions of a memtable and of a level 0 table, and not only by counting whole ones.
 //! Thread-safety: atomics; figures read together may be a moment apart.
 
-use super::Family;
+use crate::family::Family;
 use crate::options::{CompactionStyle, FamilyOptions};
 use esker_format::Level;
-use esker_lsm::pick::universal::space_bound;
 use esker_lsm::plan::{Plan, PlanKind};
 use esker_lsm::pressure::StackFill;
 use esker_lsm::version::Version;
@@ -15,7 +14,7 @@ use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use esker_sync::{Arc, Mutex, Rank, Weak};
 
 /// One table of level 0, in the unit of [`DrainStats::level0_done`].
-const TABLE: u64 = 1 << 20;
+pub(super) const TABLE: u64 = 1 << 20;
 
 /// The bytes of all tables, divided by this, are what level 0 may hold before its bytes count, not
 /// only the number of its tables.
@@ -23,47 +22,16 @@ const TREE_PER_LEVEL0: u64 = 2;
 
 /// The bytes above which a table of level 0 counts for more than one: merging tables within level 0
 /// takes them away, as for reads, as long as what lies there stays below its share of the tree.
-fn full_table(version: &Version, options: &FamilyOptions) -> u64 {
+pub(super) fn full_table(version: &Version, options: &FamilyOptions) -> u64 {
     let stop = u64::try_from(options.level0_stop_writes_trigger).unwrap_or(0);
     let share = version.bytes() / TREE_PER_LEVEL0 / stop.max(1);
     share.max(options.write_buffer_size as u64).max(1)
 }
 
 /// What a table of level 0 counts for.
-fn weight(bytes: u64, full: u64) -> u64 {
+pub(super) fn weight(bytes: u64, full: u64) -> u64 {
     let exact = u128::from(bytes) * u128::from(TABLE) / u128::from(full);
     u64::try_from(exact).unwrap_or(u64::MAX).max(TABLE)
-}
-
-/// How full level 0 is, in tables. Runs of a universal tree are of any size: each is one.
-pub(super) fn level0_of(version: &Version, options: &FamilyOptions) -> f64 {
-    if options.compaction_style == CompactionStyle::Universal {
-        return version.sorted_runs() as f64;
-    }
-    let full = full_table(version, options);
-    let files = version.level(Level::L0).files().iter();
-    let weights = files.map(|f| weight(f.size, full) as f64);
-    weights.sum::<f64>() / TABLE as f64
-}
-
-/// What a universal tree takes beyond the bound of its space, with `projected_output` bytes that
-/// merges may still write, in memtables.
-pub(super) fn space_overrun(
-    version: &Version,
-    projected_output: u64,
-    options: &FamilyOptions,
-) -> f64 {
-    let percent = options
-        .compaction_options_universal
-        .max_peak_size_amplification_percent;
-    if percent == 0 || options.compaction_style != CompactionStyle::Universal {
-        return 0.0;
-    }
-    let trigger = u64::try_from(options.level0_file_num_compaction_trigger).unwrap_or(1);
-    let memtable = options.write_buffer_size as u64;
-    let bound = space_bound(version, percent, memtable, trigger);
-    let beyond = (version.bytes().saturating_add(projected_output)).saturating_sub(bound);
-    beyond as f64 / memtable.max(1) as f64
 }
 
 /// Running compactions that end with fewer tables at level 0.

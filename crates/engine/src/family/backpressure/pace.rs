@@ -41,7 +41,7 @@
 //!
 //! The drain is measured over time in which level 0 asks for compactions and some run: what they
 //! take while there is nothing to do says nothing, nor do tables that only move. All of it is
-//! arithmetic over [`Reading`]s; clocks, sleeping and the ledger are [`crate::write::admission`]'s.
+//! arithmetic over [`Reading`]s; clocks, sleeping and the ledger are [`super::admission`]'s.
 //!
 //! Sources: Luo and Carey, "On Performance Stability in LSM-based Storage Systems", VLDB 2019, for
 //! processing at the measured rate instead of bursts; Balmau and others, "SILK", ATC 2019, for

@@ -4,7 +4,7 @@
 //! last six bits of its number: enough to see that none of them is held back. Where one may be,
 //! which it is and how many bytes it gets is read off the records.
 
-use crate::backpressure::write_controller::ControllerState;
+use super::write_controller::ControllerState;
 use crate::family::{Family, FamilySet};
 use esker_format::FamilyId;
 use esker_format::batch::WriteBatch;

@@ -11,22 +11,22 @@
 //! wait now. No more than [`UNTIMED_BYTES`] bytes go between two looks, and then the pace may have
 //! changed.
 //!
-//! What a gate is set to follows from the family's view; [`crate::write::admission`] finds it out,
-//! one thread at a time for each family (the gate's turn), so that what was seen last is what
-//! stays. Clocks and sleeping are admission's, too: here time is a number.
+//! What a gate is set to follows from the family's view; [`super::admission`] finds it out, one
+//! thread at a time for each family (the gate's turn), so that what was seen last is what stays.
+//! Clocks and sleeping are admission's, too: here time is a number.
 //!
 //! Rejected: *an account of all families at the slowest one's rate.* What others write would be
 //! taken from the family that is behind, and all writers would wait for it. *Asking what is owed
 //! and writing first, to be charged afterwards.* Each writer that waited goes on at the same moment
 //! as all others that did, and no place is sure.
 
+use super::LOOK;
 use super::pace::{Limit, SLOWEST, UNLIMITED};
 use crate::observe::StallCause;
 use crate::ranks;
 use esker_lsm::writers::THROTTLED_US;
 use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
-use std::time::Duration;
 
 /// How often the pace is looked at again, in microseconds.
 const RATE_UPDATE_US: u64 = 500;
@@ -37,8 +37,6 @@ const SLACK_US: f64 = 150.0;
 const UNTIMED_BYTES: u64 = 8 << 10;
 /// What a batch counts for there at least.
 const LEAST_UNTIMED: u64 = 64;
-/// The longest wait of a stopped writer before it looks again.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// How the writers of a family go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! Admission: which writers may go, how fast, and how long each waited for what.
 //!
-//! Each family has a [`Pressure`] computed by a pure function from its view ([`pressure`]): whether
-//! its writers have to stop, and what listeners are told. Between full speed and standing still
-//! there is a pace ([`crate::backpressure::pace`]). Both set the family's gate
-//! ([`crate::backpressure::write_controller`]), and the gates of the families that a batch touches
+//! Each family has a [`Pressure`]: whether its writers have to stop, and what listeners are told.
+//! Between full speed and standing still there is a pace ([`super::pace`]). Both set the family's
+//! gate ([`super::write_controller`]), and the gates of the families that a batch touches
 //! ([`super::batch_families`]) are what its writer passes, one after the other. So where one family
 //! is behind, only what is written to it waits, alone or in one batch with others.
 //!
@@ -15,111 +14,34 @@
 //!
 //! What concerns all writers is no family's gate, and the leader looks at it: memory of memtables
 //! that families share, administration, a background error, and logs above `max_total_wal_size`
-//! that a stopped family keeps ([`super::path`]). Under `atomic_flush` memtables are switched and
-//! flushed together, so there every batch passes every gate. Writers of low priority give way to
-//! every family. RocksDB holds all writers back for any family, and does not promise to:
-//! there is no option to get that back. To keep a family from getting ahead of another one, write
-//! to both in one batch.
+//! that a stopped family keeps ([`crate::write::path`]). Under `atomic_flush` memtables are
+//! switched and flushed together, so there every batch passes every gate. Writers of low priority
+//! give way to every family. RocksDB holds all writers back for any family, and does not promise
+//! to: there is no option to get that back. To keep a family from getting ahead of another one,
+//! write to both in one batch.
 //!
 //! Every wait goes through [`StallTracker`] to the stall ledger, by cause and the family that is
 //! behind.
 
 use super::batch_families::{BatchFamilies, FamilyBytes, bit};
+use super::pressure::{Pressure, pressure};
 use super::stall_tracker::{StallGuard, StallReason, StallTracker};
-use crate::backpressure::write_controller::{ControllerLock, ControllerState};
-use crate::family::{Family, FamilySet, View};
+use super::write_controller::{ControllerLock, ControllerState};
+use crate::family::{Family, FamilySet};
 use crate::health::Health;
 use crate::observe::{
     Pending, PendingEvent, StallCause, StallCondition, StallInfo, StallKind, StallLedger,
     Statistics,
 };
-use crate::options::{FamilyOptions, WriteOptions};
+use crate::options::WriteOptions;
 use crate::runtime::callback::{self, Callback, Told};
 use esker_env::Clock;
 use esker_format::FamilyId;
 use esker_format::batch::WriteBatch;
-use esker_lsm::writers::level0_tables;
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank, Weak};
 use std::time::Duration;
-
-/// How one family holds its writers back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pressure {
-    /// Writers go at full speed.
-    None,
-    /// Writers are past a slowdown trigger: how fast they go says the pace.
-    Slow(StallCause),
-    /// Writers wait.
-    Stop(StallCause),
-}
-
-/// The pressure that follows from a family's view and options.
-pub(crate) fn pressure(
-    view: &View,
-    options: &FamilyOptions,
-    pending_compaction_bytes: u64,
-) -> Pressure {
-    let level0 = level0_tables(&view.version, options.compaction_style);
-    pressure_of(
-        view.immutable.len(),
-        level0,
-        options,
-        pending_compaction_bytes,
-    )
-}
-
-/// Whether one more memtable to flush, and one more table at level 0, would hold writers back.
-/// False while there is too little for any background work to begin, which waiting would not
-/// change.
-pub(crate) fn flush_would_stall(
-    view: &View,
-    options: &FamilyOptions,
-    pending_compaction_bytes: u64,
-) -> bool {
-    let waiting = view.immutable.len();
-    let level0 = level0_tables(&view.version, options.compaction_style);
-    let as_i32 = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
-    if as_i32(waiting) < options.min_write_buffer_number_to_merge
-        && as_i32(level0) < options.level0_file_num_compaction_trigger
-    {
-        return false;
-    }
-    let waiting = waiting + usize::from(!view.mem.is_empty());
-    pressure_of(waiting, level0 + 1, options, pending_compaction_bytes) != Pressure::None
-}
-
-/// The pressure of memtables that wait to be flushed and of tables at level 0, by their numbers.
-fn pressure_of(
-    waiting: usize,
-    level0: usize,
-    options: &FamilyOptions,
-    pending_compaction_bytes: u64,
-) -> Pressure {
-    let stop_at = options.memtables_max();
-    if waiting >= stop_at {
-        return Pressure::Stop(StallCause::MemtableLimit);
-    }
-    let triggers = options.stall_triggers();
-    let (level0, debt) = (level0 as f64, pending_compaction_bytes as f64);
-    if level0 >= triggers.level0.stop {
-        return Pressure::Stop(StallCause::L0FileCountLimit);
-    }
-    if debt >= triggers.debt.stop {
-        return Pressure::Stop(StallCause::PendingCompactionBytes);
-    }
-    let merged = usize::try_from(options.min_write_buffer_number_to_merge).unwrap_or(0);
-    if stop_at > 3 && waiting + 1 >= stop_at && waiting > merged {
-        Pressure::Slow(StallCause::MemtableLimit)
-    } else if level0 >= triggers.level0.slowdown {
-        Pressure::Slow(StallCause::L0FileCountLimit)
-    } else if debt >= triggers.debt.slowdown {
-        Pressure::Slow(StallCause::PendingCompactionBytes)
-    } else {
-        Pressure::None
-    }
-}
 
 /// The longest wait before a writer that goes at a pace looks again.
 const PAUSE_US: u64 = 1_000;
@@ -182,7 +104,7 @@ pub(crate) struct AdmissionRequest<'a> {
 }
 
 #[cold]
-pub(super) fn would_wait() -> Error {
+pub(crate) fn would_wait() -> Error {
     Error::new(ErrorKind::Incomplete, "the write would have to wait")
         .with_hint("try again later, or write without no_slowdown")
 }
@@ -203,7 +125,7 @@ fn goes_in_callback(family: &Family) -> bool {
 
 /// An error when this thread is in a job's callback and waiting for the family could be waiting for
 /// that job.
-pub(super) fn check_callback(family: &Family) -> Result<()> {
+pub(crate) fn check_callback(family: &Family) -> Result<()> {
     let waits_for_another = match Callback::current() {
         None => true,
         Some(Told::Flush(id, oldest)) if id == family.id => {

@@ -1,0 +1,33 @@
+//! Everything that holds writers back.
+//!
+//! What writers do, where a tree slows them down and what it needs near there are defined once, for
+//! pickers and for the pace: [`esker_lsm::writers`] and [`esker_lsm::pressure`]. Here that becomes
+//! waits, from the bottom:
+//!
+//! - *Policy*, without clocks: [`pace`] computes how fast the writers of a family may go,
+//!   [`pressure`] whether they have to stop.
+//! - *Of one family*: [`write_controller`] is its gate, where time is a number; [`drain`] measures
+//!   what jobs take away; [`reading`] hands that to the pace.
+//! - *Of all families*: [`admission`] sets the gates, and lets a batch pass those of the families
+//!   that it touches ([`batch_families`]). It is the only code here that asks for the time or
+//!   sleeps, but for [`stall_tracker`], through which every wait gets into the ledger.
+//! - *Of the database*: [`stops`], for administration. The limits on the memory of memtables are
+//!   shared with other databases ([`crate::memory`]).
+//!
+//! The write path decides where a writer waits ([`crate::write::path`]): past the gates before it
+//! has or waits for the log lock, and at the log for what concerns all writers.
+
+pub(crate) mod admission;
+pub(crate) mod batch_families;
+pub(crate) mod drain;
+pub(crate) mod pace;
+pub(crate) mod pressure;
+mod reading;
+pub(crate) mod stall_tracker;
+pub(crate) mod stops;
+pub(crate) mod write_controller;
+
+use std::time::Duration;
+
+/// The longest wait of a stopped writer before it looks again.
+const LOOK: Duration = Duration::from_millis(100);
