@@ -38,9 +38,9 @@ pub(crate) fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// Where a file is, and the name that it has in a database.
+/// The name of a file in a backup directory, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BackupFileName {
     /// The name in a database's directory.
     pub(crate) db_name: String,
     pub(crate) kind: FileKind,
@@ -52,15 +52,15 @@ pub(crate) struct Place {
 }
 
 /// Takes apart the name of a file in a backup directory. `Corruption` for one that no backup has.
-pub(crate) fn parse(relative: &str) -> Result<Place> {
-    place(relative).ok_or_else(|| {
+pub(crate) fn parse(relative: &str) -> Result<BackupFileName> {
+    take_apart(relative).ok_or_else(|| {
         Error::corruption(format!(
             "Backup corrupted: Fail to parse filename {relative:?}"
         ))
     })
 }
 
-fn place(relative: &str) -> Option<Place> {
+fn take_apart(relative: &str) -> Option<BackupFileName> {
     let (dir, name) = relative.rsplit_once('/')?;
     let (db_name, size, owner) = match dir {
         SHARED => (name.to_owned(), None, None),
@@ -79,7 +79,7 @@ fn place(relative: &str) -> Option<Place> {
     if owner.is_none() && !may_be_shared {
         return None;
     }
-    Some(Place {
+    Some(BackupFileName {
         db_name,
         kind,
         number: number.0,

@@ -6,7 +6,7 @@
 
 use crate::copy::{Crew, Source, Taken, Task};
 use crate::inner::Inner;
-use crate::names::{self, Place};
+use crate::names::{self, BackupFileName};
 use crate::options::{RestoreMode, RestoreOptions, ShareFilesNaming};
 use crate::state::State;
 use crate::verify::Expected;
@@ -23,7 +23,7 @@ const NEW_CURRENT: &str = "CURRENT.tmp";
 #[derive(Debug)]
 struct Wanted {
     file: Expected,
-    place: Place,
+    name: BackupFileName,
 }
 
 /// The files of the database that stay.
@@ -85,15 +85,15 @@ impl Inner {
     fn wanted(&self, state: &State, id: u32) -> Result<Vec<Wanted>> {
         let files = self.sized_files(state, id)?.into_iter();
         let wanted = files.map(|file| {
-            let place = names::parse(&file.name)?;
-            Ok(Wanted { file, place })
+            let name = names::parse(&file.name)?;
+            Ok(Wanted { file, name })
         });
         let wanted = wanted.collect::<Result<Vec<_>>>()?;
         for (kind, what) in [
             (FileKind::Current, "CURRENT"),
             (FileKind::Manifest, "MANIFEST"),
         ] {
-            if wanted.iter().filter(|w| w.place.kind == kind).count() != 1 {
+            if wanted.iter().filter(|w| w.name.kind == kind).count() != 1 {
                 return Err(Error::corruption(format!(
                     "backup {id} has no {what}, or several"
                 )));
@@ -101,10 +101,10 @@ impl Inner {
         }
         let mut seen = BTreeSet::new();
         for w in &wanted {
-            if !seen.insert(&w.place.db_name) {
+            if !seen.insert(&w.name.db_name) {
                 return Err(Error::corruption(format!(
                     "backup {id} has {} twice",
-                    w.place.db_name
+                    w.name.db_name
                 )));
             }
         }
@@ -115,7 +115,7 @@ impl Inner {
     fn excluded(&self, state: &State, id: u32, wanted: &mut Vec<Wanted>) -> Result<Vec<String>> {
         let mut missing = Vec::new();
         for name in &state.backup(id)?.excluded {
-            let place = names::parse(name)?;
+            let parsed = names::parse(name)?;
             match state.files.get(name) {
                 Some(known) => wanted.push(Wanted {
                     file: Expected {
@@ -124,7 +124,7 @@ impl Inner {
                         size: known.size,
                         crc32c: known.crc32c,
                     },
-                    place,
+                    name: parsed,
                 }),
                 None => missing.push(name.clone()),
             }
@@ -143,8 +143,8 @@ impl Inner {
         let mut kept = Kept::new();
         let of_number: BTreeMap<u64, &Wanted> = wanted
             .iter()
-            .filter(|w| w.place.kind == FileKind::Table)
-            .map(|w| (w.place.number, w))
+            .filter(|w| w.name.kind == FileKind::Table)
+            .map(|w| (w.name.number, w))
             .collect();
         for (name, number) in self.files_of(db_dir, FileKind::Table)? {
             let path = db_dir.join(&name);
@@ -183,7 +183,7 @@ impl Inner {
                 let size = self.db_env.fs.metadata(&db_dir.join(&name))?.len;
                 let same = wanted
                     .iter()
-                    .find(|w| w.place.db_name == name && w.file.size == size);
+                    .find(|w| w.name.db_name == name && w.file.size == size);
                 candidates.extend(same.map(|w| (kind, number, w)));
             }
         }
@@ -203,7 +203,7 @@ impl Inner {
         let theirs = in_db.run_each(
             candidates
                 .iter()
-                .map(|(_, _, w)| read(&db_dir.join(&w.place.db_name), w.file.size))
+                .map(|(_, _, w)| read(&db_dir.join(&w.name.db_name), w.file.size))
                 .collect(),
         );
         let mut kept = Kept::new();
@@ -290,16 +290,16 @@ impl Inner {
         kept: &Kept,
     ) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();
-        for Wanted { file, place } in wanted {
-            if kept.contains(&(place.kind, place.number)) {
+        for Wanted { file, name } in wanted {
+            if kept.contains(&(name.kind, name.number)) {
                 continue;
             }
-            let target = match place.kind {
-                FileKind::Wal => wal_dir.join(&place.db_name),
+            let target = match name.kind {
+                FileKind::Wal => wal_dir.join(&name.db_name),
                 FileKind::Current => db_dir.join(NEW_CURRENT),
-                _ => db_dir.join(&place.db_name),
+                _ => db_dir.join(&name.db_name),
             };
-            if place.kind == FileKind::Wal && keep_logs && self.db_env.fs.exists(&target)? {
+            if name.kind == FileKind::Wal && keep_logs && self.db_env.fs.exists(&target)? {
                 continue;
             }
             tasks.push(Task {

@@ -150,8 +150,8 @@ impl State {
 
     /// The bytes that a file of backup `id` should have.
     fn checked_size(&self, env: &Env, dir: &Path, id: u32, file: &MetaFile) -> Result<u64> {
-        let place = names::parse(&file.name)?;
-        if place.owner.is_some_and(|owner| owner != id) {
+        let name = names::parse(&file.name)?;
+        if name.owner.is_some_and(|owner| owner != id) {
             return Err(Error::corruption(format!(
                 "{} belongs to another backup",
                 file.name
@@ -161,7 +161,7 @@ impl State {
             Some(known) => known.size,
             None => {
                 let found = size_on_disk(env, dir, &file.name)?;
-                place.size.unwrap_or(found)
+                name.size.unwrap_or(found)
             }
         };
         match file.size {
