@@ -2,21 +2,20 @@
 
 use super::{Db, DbRef, Handle};
 use crate::core::Core;
-use crate::family::{Family, FamilyHandle, FamilySet};
+use crate::family::{Family, FamilyHandle, FamilySet, choose_block_cache};
 use crate::health::HealthState;
 use crate::job::flush_ticket::FlushCaller;
 use crate::job::scheduler::{is_idle, settling};
 use crate::job::{manual, resume, saved_cache};
 use crate::observe::{FlushReason, TableWatch};
 use crate::options::{
-    BlockCacheSource, Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions,
-    OptionSet, WaitForCompactOptions, WalRecoveryMode, check as check_options, lint,
+    Change, CompactRangeOptions, DbOptions, FamilyOptions, FlushOptions, OptionSet,
+    WaitForCompactOptions, WalRecoveryMode, check as check_options, lint,
 };
 use crate::runtime::callback::{self, Callback};
 use crate::timestamp;
 use crate::tree::tables::Storage;
 use crate::tree::{TablePaths, paths};
-use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, Seq};
 use esker_lsm::pick::manual::ManualRange;
 use esker_lsm::version::Version;
@@ -69,14 +68,8 @@ impl Core {
         }
         let levels = usize::try_from(options.num_levels).unwrap_or(7);
         let version = Arc::new(Version::empty(options.comparator.clone(), levels));
-        let cache = match (&options.table.block_cache, options.table.no_block_cache) {
-            (_, true) => None,
-            (BlockCacheSource::Shared(given), false) => Some(Arc::clone(given)),
-            (source, false) => match &db.shared_memory_budget {
-                Some(budget) => Some(Arc::clone(budget.cache())),
-                None => Some(self.own_cache(source)),
-            },
-        };
+        let budget = db.shared_memory_budget.as_deref();
+        let cache = choose_block_cache(&options, budget, || self.trees.families.all());
         let watch = self
             .services
             .statistics
@@ -95,17 +88,6 @@ impl Core {
             version,
             log,
         ))
-    }
-
-    /// The cache of a family with the same limits, or a new one.
-    fn own_cache(&self, source: &BlockCacheSource) -> Arc<BlockCache> {
-        let families = self.trees.families.all();
-        let same = families.iter().find_map(|family| {
-            let table = &family.options.load().table;
-            let is_same = table.block_cache.makes_same(source);
-            family.reading.cache().filter(|_| is_same)
-        });
-        same.unwrap_or_else(|| source.make())
     }
 
     /// A family with a name that no other has, and with its directories. It gets its number when it

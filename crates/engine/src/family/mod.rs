@@ -7,6 +7,7 @@
 
 mod assessed;
 pub(crate) mod backpressure;
+mod block_cache;
 mod compaction_stats;
 mod conversions;
 mod parked;
@@ -14,6 +15,7 @@ mod read_debt;
 mod read_work;
 mod set;
 
+pub(crate) use block_cache::choose_block_cache;
 pub(crate) use compaction_stats::{CompactionStats, Dumped, Ingested, Pool, Totals, Traffic};
 pub(crate) use conversions::Ingesting;
 pub(crate) use parked::ParkedCursors;

@@ -7,11 +7,11 @@ use super::Opening;
 use crate::core::{Admin, Background, BudgetPart, Core, Identity, ReadCore, SavedCacheState};
 use crate::core::{Services, Trees};
 use crate::family::backpressure::admission::Admission;
-use crate::family::{Family, FamilySet};
+use crate::family::{Family, FamilySet, choose_block_cache};
 use crate::health::Health;
 use crate::memory::{MemoryBudget, SstFileManager, WriteBufferManager};
 use crate::observe::{InfoLog, Pending, StallLedger, TableWatch};
-use crate::options::{BlockCacheSource, FamilyOptions};
+use crate::options::FamilyOptions;
 use crate::ranks;
 use crate::recover::fold::Folded;
 use crate::recover::sweep;
@@ -27,7 +27,6 @@ use crate::write::log_state::{LogSettings, LogState};
 use crate::write::path::{Limits, WritePath};
 use crate::write::sequence::Sequence;
 use esker_files::identity;
-use esker_files::table::BlockCache;
 use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
@@ -62,8 +61,8 @@ impl Opening {
                 )));
             }
         }
-        let mut out = Vec::new();
-        let mut caches = Caches::within(self.db.shared_memory_budget.as_deref());
+        let mut out: Vec<(Arc<Family>, FileNo)> = Vec::new();
+        let budget = self.db.shared_memory_budget.as_deref();
         for (id, family) in &folded.families {
             let wanted = self
                 .families
@@ -82,7 +81,8 @@ impl Opening {
             let version = family.version(&options.comparator, levels).map_err(|e| {
                 e.with_file(self.dir.join(file_name::manifest_name(folded.manifest)))
             })?;
-            let cache = caches.of(&options);
+            let others = || out.iter().map(|(f, _)| Arc::clone(f)).collect();
+            let cache = choose_block_cache(&options, budget, others);
             let watch = self.db.statistics.clone().map(|s| {
                 let clock = Arc::clone(&self.env.clock);
                 TableWatch::new(s, clock, version.num_levels())
@@ -408,39 +408,6 @@ impl Opening {
             }
         }
         Ok(())
-    }
-}
-
-/// Families with the same options share a block cache, as they do in RocksDB when they share a
-/// table factory.
-struct Caches(
-    Vec<(BlockCacheSource, Arc<BlockCache>)>,
-    Option<Arc<BlockCache>>,
-);
-
-impl Caches {
-    /// With a budget its cache is that of all families without a shared one.
-    fn within(budget: Option<&MemoryBudget>) -> Self {
-        Caches(Vec::new(), budget.map(|b| Arc::clone(b.cache())))
-    }
-
-    fn of(&mut self, options: &FamilyOptions) -> Option<Arc<BlockCache>> {
-        if options.table.no_block_cache {
-            return None;
-        }
-        let source = &options.table.block_cache;
-        if let BlockCacheSource::Shared(given) = source {
-            return Some(Arc::clone(given));
-        }
-        if self.1.is_some() {
-            return self.1.clone();
-        }
-        if let Some((_, c)) = self.0.iter().find(|(other, _)| source.makes_same(other)) {
-            return Some(Arc::clone(c));
-        }
-        let cache = source.make();
-        self.0.push((source.clone(), Arc::clone(&cache)));
-        Some(cache)
     }
 }
 
