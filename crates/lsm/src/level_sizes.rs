@@ -111,7 +111,8 @@ fn batch(policy: &Policy, data: f64) -> Batch {
     let trigger = policy.level0_file_num_compaction_trigger.max(1);
     let memtable = policy.write_buffer_size.max(1) as f64;
     let base = policy.max_bytes_for_level_base.max(1) as f64;
-    let slowdown = u64::from(policy.level0_slowdown_writes_trigger) * 7 / 10;
+    let slowdown = policy.stall_triggers.level0.slowdown_tables();
+    let slowdown = (slowdown as u64).saturating_mul(7) / 10;
     let most = u64::from(trigger.saturating_mul(GROWTH)).min(slowdown);
     let most = u32::try_from(most).unwrap_or(u32::MAX).max(trigger);
     let resting = (f64::from(trigger) * memtable).min(base.max(memtable));

@@ -23,6 +23,7 @@ pub mod policy;
 pub mod pressure;
 pub mod score;
 pub mod shape;
+pub mod stall_triggers;
 pub mod tombstone;
 pub mod version;
 pub mod visible;

@@ -1,7 +1,9 @@
 //! The options that decisions about a tree need, and what they need besides.
 //!
-//! Plain values under RocksDB's names; the picker, the targets and the sizes of levels read them.
+//! Plain values, most under RocksDB's names; the picker, the targets and the sizes of levels read
+//! them.
 
+use crate::stall_triggers::StallTriggers;
 use esker_format::named_enum;
 
 named_enum! {
@@ -126,7 +128,7 @@ impl Default for FifoOptions {
     }
 }
 
-/// The options that decisions need, under RocksDB's names.
+/// The options that decisions need, most under RocksDB's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     /// See [`CompactionStyle`].
@@ -137,8 +139,6 @@ pub struct Policy {
     pub disable_auto_compactions: bool,
     /// Files at level 0 (or runs) that start a compaction.
     pub level0_file_num_compaction_trigger: u32,
-    /// Files at level 0 (or runs) that stop writers.
-    pub level0_stop_writes_trigger: u32,
     /// Size of level 1, in bytes.
     pub max_bytes_for_level_base: u64,
     /// Factor from level to level.
@@ -154,12 +154,8 @@ pub struct Policy {
     /// Reads for each byte of a file without a value from it that make it worth compacting; 0 for
     /// never.
     pub read_triggered_compaction_threshold: f64,
-    /// Files at level 0 that slow writers down.
-    pub level0_slowdown_writes_trigger: u32,
-    /// Bytes owed by compactions that slow writers down; 0 for never.
-    pub soft_pending_compaction_bytes_limit: u64,
-    /// Bytes owed by compactions that stop writers; 0 for never.
-    pub hard_pending_compaction_bytes_limit: u64,
+    /// Where writers are slowed down and stopped, while compactions run.
+    pub stall_triggers: StallTriggers,
     /// Size of output files at level 1.
     pub target_file_size_base: u64,
     /// Factor of it from level to level.
@@ -198,7 +194,6 @@ impl Default for Policy {
             compaction_pri: CompactionPri::MinOverlappingRatio,
             disable_auto_compactions: false,
             level0_file_num_compaction_trigger: 4,
-            level0_stop_writes_trigger: 36,
             max_bytes_for_level_base: 256 << 20,
             max_bytes_for_level_multiplier: 10.0,
             max_bytes_for_level_multiplier_additional: vec![1; 7],
@@ -206,9 +201,7 @@ impl Default for Policy {
             level_shape_by_cost: true,
             compaction_for_reads: true,
             read_triggered_compaction_threshold: 0.0,
-            level0_slowdown_writes_trigger: 20,
-            soft_pending_compaction_bytes_limit: 64 << 30,
-            hard_pending_compaction_bytes_limit: 256 << 30,
+            stall_triggers: StallTriggers::new((20, 36), (64 << 30, 256 << 30)),
             target_file_size_base: 64 << 20,
             target_file_size_multiplier: 1,
             max_compaction_bytes: 0,

@@ -6,8 +6,9 @@
 
 use crate::policy::Policy;
 use crate::score::{Targets, targets};
+use crate::stall_triggers::StallTrigger;
 use crate::version::Version;
-use crate::writers::{StallTrigger, level0_tables};
+use crate::writers::level0_tables;
 
 /// A batch is so large a part of the last level.
 const RUN_PART: f64 = 0.15;
@@ -95,7 +96,7 @@ impl Needs {
         fill: Option<StackFill>,
         debt: u64,
     ) -> Self {
-        let triggers = policy.stall_triggers();
+        let triggers = policy.stall_triggers;
         Needs {
             level0: (triggers.level0).need(level0_tables(version, policy.compaction_style) as f64),
             stack: fill.map_or(0.0, |fill| OF_STACK.need(fill.part())),

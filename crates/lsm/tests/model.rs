@@ -418,10 +418,13 @@ fn policies() -> impl Strategy<Value = Policy> {
         Just(CompactionPri::RoundRobin),
     ];
     (style, any::<bool>(), pri, 1u32..5, universal(), 0u32..12).prop_map(
-        |(style, dynamic, pri, n, universal, stop)| Policy {
-            compaction_options_universal: universal,
-            level0_stop_writes_trigger: n + stop,
-            ..policy(style, dynamic, pri, n)
+        |(style, dynamic, pri, n, universal, stop)| {
+            let mut policy = Policy {
+                compaction_options_universal: universal,
+                ..policy(style, dynamic, pri, n)
+            };
+            policy.stall_triggers.level0.stop = f64::from(n + stop);
+            policy
         },
     )
 }

@@ -84,7 +84,7 @@ fn runs_gather_while_writers_are_held_back() {
     assert_eq!(width(4, &policy, &Busy::new(), pressed), 4);
     // No further than writers and options allow: half of the way from 4 to 17, behind one that is
     // being merged.
-    policy.level0_stop_writes_trigger = 17;
+    policy.stall_triggers.level0.stop = 17.0;
     assert_eq!(width(5, &policy, &busy, pressed), 0);
     assert_eq!(width(6, &policy, &busy, pressed), 6);
     policy.compaction_options_universal.max_merge_width = 5;
@@ -364,7 +364,7 @@ fn the_newest_runs_are_left_out_of_a_large_merge() {
         "L0 9 8 7 6 + L6 1 -> L6 merge UniversalSizeAmplification"
     );
     // Two more runs would stop them: one of these is left, to be merged with the next.
-    policy.level0_stop_writes_trigger = 6;
+    policy.stall_triggers.level0.stop = 6.0;
     policy.compaction_options_universal.max_merge_width = 2;
     assert_eq!(
         picked(&v, &policy),

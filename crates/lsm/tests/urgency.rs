@@ -7,6 +7,7 @@ mod trees;
 use esker_lsm::pick::{CompactionStyle, FifoOptions, Policy};
 use esker_lsm::plan::Busy;
 use esker_lsm::shape::draw_plan;
+use esker_lsm::stall_triggers::StallTriggers;
 use esker_lsm::version::Version;
 use trees::{NOW, fixed, pick, tree, with_times};
 
@@ -136,8 +137,7 @@ fn the_plans_of_an_overloaded_tree_stand_by_its_need() {
 #[test]
 fn debt_counts_for_what_pays_it() {
     let owed = Policy {
-        soft_pending_compaction_bytes_limit: 20 << 20,
-        hard_pending_compaction_bytes_limit: 200 << 20,
+        stall_triggers: StallTriggers::new((20, 36), (20 << 20, 200 << 20)),
         ..fixed()
     };
     let deep = tree("L1: 1[a-c]#5M\nL2: 2[a-c]#120M 3[d-f]#20M\nL3: 4[a-b]#90M");

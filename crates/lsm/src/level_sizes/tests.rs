@@ -1,6 +1,7 @@
 //! The rule over trees from nothing to exabytes: bounds, thin levels, slow growth, few levels.
 
 use super::*;
+use crate::stall_triggers::StallTriggers;
 use proptest::prelude::*;
 
 const MIB: u64 = 1 << 20;
@@ -14,6 +15,11 @@ fn policy(fanout: f64) -> Policy {
         max_bytes_for_level_multiplier: fanout,
         ..Policy::default()
     }
+}
+
+/// Triggers that slow writers down at so many tables of level 0.
+fn slowdown_at(tables: u32) -> StallTriggers {
+    StallTriggers::new((tables.into(), 0), (0, 0))
 }
 
 /// The choice of a tree that has the number of levels it wants.
@@ -79,12 +85,12 @@ fn few_levels_are_kept_to() {
 #[test]
 fn level0_stays_below_what_slows_writers_down() {
     let narrow = Policy {
-        level0_slowdown_writes_trigger: 10,
+        stall_triggers: slowdown_at(10),
         ..policy(8.0)
     };
     assert_eq!(choose(&narrow, 100 * GIB, 4, 6).level0_files, 7);
     let none = Policy {
-        level0_slowdown_writes_trigger: 4,
+        stall_triggers: slowdown_at(4),
         ..policy(8.0)
     };
     assert_eq!(choose(&none, 100 * GIB, 4, 6).level0_files, 4);
@@ -151,7 +157,7 @@ proptest! {
             write_buffer_size: memtable * MIB,
             max_bytes_for_level_base: base * MIB,
             level0_file_num_compaction_trigger: trigger,
-            level0_slowdown_writes_trigger: trigger.max(20),
+            stall_triggers: slowdown_at(trigger.max(20)),
             ..policy(f64::from(fanout))
         };
         let chosen = settled(&policy, data, start.min(levels_max), levels_max);
@@ -184,7 +190,7 @@ proptest! {
             max_bytes_for_level_base: base,
             max_bytes_for_level_multiplier: fanout,
             level0_file_num_compaction_trigger: trigger,
-            level0_slowdown_writes_trigger: slow,
+            stall_triggers: slowdown_at(slow),
             ..Policy::default()
         };
         let chosen = choose(&policy, data, 3, 6);

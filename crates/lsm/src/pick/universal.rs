@@ -198,10 +198,11 @@ impl<'a> Context<'a> {
     /// being merged.
     fn gathered(&self, runs: &[Run<'a>]) -> usize {
         let trigger = self.policy.level0_file_num_compaction_trigger.max(1) as usize;
-        let half_to = |mark: u32, taken: usize| (mark as usize).saturating_sub(trigger + taken) / 2;
+        let half_to = |mark: usize, taken: usize| mark.saturating_sub(trigger + taken) / 2;
         let busy = runs.iter().filter(|r| r.busy).count();
-        let slow = half_to(self.policy.level0_slowdown_writes_trigger, 0);
-        let stop = half_to(self.policy.level0_stop_writes_trigger, busy);
+        let level0 = self.policy.stall_triggers.level0;
+        let slow = half_to(level0.slowdown_tables(), 0);
+        let stop = half_to(level0.stop_tables(), busy);
         slow.min(stop).min(GATHERED_MOST * trigger)
     }
 
@@ -344,7 +345,7 @@ impl<'a> Context<'a> {
     fn left_to_others(&self, newer: &[Run<'a>], base: &Run<'a>) -> usize {
         let options = &self.policy.compaction_options_universal;
         let level0 = newer.iter().filter(|r| r.level == Level::L0).count();
-        let stop = self.policy.level0_stop_writes_trigger as usize;
+        let stop = self.policy.stall_triggers.level0.stop_tables();
         // Runs that may still come before writers stop.
         let room = stop.saturating_sub(newer.len() + 1);
         let most = level0

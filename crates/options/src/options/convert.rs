@@ -8,7 +8,7 @@ use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{BackgroundIo, Env};
 use esker_files::table::{self, TableOptions};
 use esker_lsm::pick;
-use esker_lsm::writers::StallTriggers;
+use esker_lsm::stall_triggers::StallTriggers;
 
 fn unsigned(value: i32) -> u32 {
     u32::try_from(value).unwrap_or(0)
@@ -153,11 +153,16 @@ impl FamilyOptions {
         usize::try_from(self.max_write_buffer_number).map_or(2, |n| n.max(2))
     }
 
-    /// What holds writers back; the same as of the policy.
+    /// What holds writers back.
     pub fn stall_triggers(&self) -> StallTriggers {
         if self.disable_auto_compactions {
             return StallTriggers::NEVER;
         }
+        self.triggers_beside_compactions()
+    }
+
+    /// The same while compactions run.
+    fn triggers_beside_compactions(&self) -> StallTriggers {
         StallTriggers::new(
             (
                 i64::from(self.level0_slowdown_writes_trigger),
@@ -180,7 +185,6 @@ impl FamilyOptions {
             compaction_pri: self.compaction_pri,
             disable_auto_compactions: self.disable_auto_compactions,
             level0_file_num_compaction_trigger: unsigned(self.level0_file_num_compaction_trigger),
-            level0_stop_writes_trigger: unsigned(self.level0_stop_writes_trigger),
             max_bytes_for_level_base: self.max_bytes_for_level_base,
             max_bytes_for_level_multiplier: self.max_bytes_for_level_multiplier,
             max_bytes_for_level_multiplier_additional: self
@@ -192,9 +196,7 @@ impl FamilyOptions {
             level_shape_by_cost: self.level_shape_by_cost,
             compaction_for_reads: self.compaction_for_reads,
             read_triggered_compaction_threshold: self.read_triggered_compaction_threshold,
-            level0_slowdown_writes_trigger: unsigned(self.level0_slowdown_writes_trigger),
-            soft_pending_compaction_bytes_limit: self.soft_pending_compaction_bytes_limit,
-            hard_pending_compaction_bytes_limit: self.hard_pending_compaction_bytes_limit,
+            stall_triggers: self.triggers_beside_compactions(),
             target_file_size_base: self.target_file_size_base,
             target_file_size_multiplier: unsigned(self.target_file_size_multiplier),
             max_compaction_bytes: self.max_compaction_bytes,

@@ -1,8 +1,8 @@
 //! Everything that holds writers back.
 //!
 //! What writers do, where a tree slows them down and what it needs near there are defined once, for
-//! pickers and for the pace: [`esker_lsm::writers`] and [`esker_lsm::pressure`]. Here that becomes
-//! waits, from the bottom:
+//! pickers and for the pace: [`esker_lsm::writers`], [`esker_lsm::stall_triggers`] and
+//! [`esker_lsm::pressure`]. Here that becomes waits, from the bottom:
 //!
 //! - *Policy*, without clocks: [`pace`] computes how fast the writers of a family may go,
 //!   [`pressure`] whether they have to stop.

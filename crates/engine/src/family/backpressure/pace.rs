@@ -54,7 +54,8 @@ mod l0_estimator;
 use crate::observe::StallCause;
 use crate::options::FamilyOptions;
 use esker_lsm::pressure::StackFill;
-use esker_lsm::writers::{MIN_FILES_FOR_INTRA_L0, NEAR};
+use esker_lsm::stall_triggers::NEAR;
+use esker_lsm::writers::MIN_FILES_FOR_INTRA_L0;
 use l0_estimator::L0Estimator;
 
 /// Bytes a second of writers that nothing holds back.

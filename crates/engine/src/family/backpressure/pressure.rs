@@ -1,7 +1,7 @@
 //! Whether the writers of one family have to stop, and what listeners are told of them: pure
 //! functions of its view and options.
 //!
-//! The triggers are those that pickers go by ([`esker_lsm::writers`]).
+//! The triggers are those that pickers go by ([`esker_lsm::stall_triggers`]).
 
 use crate::family::View;
 use crate::observe::StallCause;
