@@ -1,7 +1,7 @@
 //! The options that decisions about a tree need, and what they need besides.
 //!
 //! Plain values, most under RocksDB's names; the picker, the targets and the sizes of levels read
-//! them.
+//! them. What stands inside braces in OPTIONS texts is declared here whole, for the catalogue too.
 
 use crate::stall_triggers::StallTriggers;
 use esker_format::named_enum;
@@ -40,90 +40,127 @@ named_enum! {
     }
 }
 
-/// Options of universal compaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UniversalOptions {
-    /// Percent by which the next run may be larger than those before it.
-    pub size_ratio: u32,
-    /// The fewest runs to merge.
-    pub min_merge_width: u32,
-    /// The most runs to merge.
-    pub max_merge_width: u32,
-    /// Percent of extra space that starts a full merge.
-    pub max_size_amplification_percent: u32,
-    /// Runs together below this percent of the data are not compressed; -1 for always compress.
-    pub compression_size_percent: i32,
-    /// Whether to stop at runs of similar size (`true`) or of total size (`false`).
-    pub stop_style_similar_size: bool,
-    /// Runs that do not overlap may be moved.
-    pub allow_trivial_move: bool,
-    /// The most runs that a read may meet: -1 for the trigger, 0 for as many as sizes that grow by
-    /// the ratio make.
-    pub max_read_amp: i32,
-    /// Large merges are cut into slices where that costs little more.
-    pub incremental: bool,
-    /// Percent above the largest run that tables and what running merges may write take together; 0
-    /// for no bound.
-    pub max_peak_size_amplification_percent: u32,
-}
-
-impl UniversalOptions {
-    /// Whether less than whole runs may be merged.
-    pub fn takes_slices(&self) -> bool {
-        self.incremental || self.max_peak_size_amplification_percent > 0
+named_enum! {
+    /// When universal compaction stops adding runs.
+    pub enum CompactionStopStyle {
+        /// By comparing with the run picked last.
+        SimilarSize = 0 "kCompactionStopStyleSimilarSize",
+        /// By comparing with everything picked so far.
+        TotalSize = 1 "kCompactionStopStyleTotalSize",
     }
 }
 
-impl Default for UniversalOptions {
+/// Universal compaction: `compaction_options_universal`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UniversalSettings {
+    /// Percent by which the next run may be larger than those picked.
+    pub size_ratio: u32,
+    /// Fewest runs merged at once.
+    pub min_merge_width: u32,
+    /// Most runs merged at once.
+    pub max_merge_width: u32,
+    /// Percent of extra space before everything is merged.
+    pub max_size_amplification_percent: u32,
+    /// Percent of the data, from the oldest on, that is compressed at least; flushes are not. -1
+    /// compresses all.
+    pub compression_size_percent: i32,
+    /// Most runs a read may meet; -1 for `level0_file_num_compaction_trigger`, 0 to compute it from
+    /// the sizes.
+    pub max_read_amp: i32,
+    /// When to stop adding runs.
+    pub stop_style: CompactionStopStyle,
+    /// Merges the oldest two levels in slices of at most `max_compaction_bytes` where that is not
+    /// much more expensive.
+    pub incremental: bool,
+    /// Moves a run that overlaps nothing instead of rewriting it.
+    pub allow_trivial_move: bool,
+    /// No decision needs it: files are locked when a job starts.
+    pub reduce_file_locking: bool,
+    /// The largest size of all tables and of the possible output of running merges, as percent
+    /// above the largest run; 0 for no bound.
+    pub max_peak_size_amplification_percent: u32,
+}
+
+impl Default for UniversalSettings {
     fn default() -> Self {
-        UniversalOptions {
+        UniversalSettings {
             size_ratio: 1,
             min_merge_width: 2,
             max_merge_width: u32::MAX,
             max_size_amplification_percent: 200,
             compression_size_percent: -1,
-            stop_style_similar_size: false,
-            allow_trivial_move: false,
             max_read_amp: -1,
+            stop_style: CompactionStopStyle::TotalSize,
             incremental: false,
+            allow_trivial_move: false,
+            reduce_file_locking: true,
             max_peak_size_amplification_percent: 0,
         }
     }
 }
 
+named_enum! {
+    /// How often a file is expected to be read.
+    pub enum Temperature {
+        /// Not said.
+        Unknown = 0 "kUnknown",
+        /// Often.
+        Hot = 4 "kHot",
+        /// Sometimes.
+        Warm = 8 "kWarm",
+        /// Less than sometimes.
+        Cool = 10 "kCool",
+        /// Seldom.
+        Cold = 12 "kCold",
+        /// Hardly ever.
+        Ice = 16 "kIce",
+    }
+}
+
 /// From which age on a file has which temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TemperatureAge {
+pub struct FileTemperatureAge {
+    /// The temperature.
+    pub temperature: Temperature,
     /// Seconds since the file's newest write.
     pub age: u64,
-    /// The MANIFEST's byte for it.
-    pub temperature: u8,
 }
 
-/// Options of FIFO compaction.
+/// FIFO compaction: `compaction_options_fifo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FifoOptions {
-    /// The tables together stay below this.
+#[non_exhaustive]
+pub struct FifoSettings {
+    /// Total size of table files above which the oldest go.
     pub max_table_files_size: u64,
-    /// Tables and blob files together stay below this; 0 for the limit on tables.
-    pub max_data_files_size: u64,
-    /// Whether small files are merged.
+    /// No decision needs it: temperatures follow `file_temperature_age_thresholds`.
+    pub age_for_warm: u64,
+    /// Merges small files of level 0.
     pub allow_compaction: bool,
-    /// Whether they are merged tier by tier up to the size that makes the trigger's number of files
-    /// at the limit.
+    /// Temperatures by age, ascending: an older file is rewritten.
+    pub file_temperature_age_thresholds: Vec<FileTemperatureAge>,
+    /// No decision needs it: a file whose temperature changes is merged by itself.
+    pub allow_trivial_copy_when_change_temperature: bool,
+    /// The buffer of such a copy.
+    pub trivial_copy_buffer_size: u64,
+    /// Total size of table and blob files above which the oldest go; 0 for no limit.
+    pub max_data_files_size: u64,
+    /// Merges small files tier by tier, up to the size at which
+    /// `level0_file_num_compaction_trigger` files reach `max_data_files_size`.
     pub use_kv_ratio_compaction: bool,
-    /// Ascending by age.
-    pub temperature_ages: Vec<TemperatureAge>,
 }
 
-impl Default for FifoOptions {
+impl Default for FifoSettings {
     fn default() -> Self {
-        FifoOptions {
+        FifoSettings {
             max_table_files_size: 1 << 30,
-            max_data_files_size: 0,
+            age_for_warm: 0,
             allow_compaction: false,
+            file_temperature_age_thresholds: Vec::new(),
+            allow_trivial_copy_when_change_temperature: false,
+            trivial_copy_buffer_size: 4096,
+            max_data_files_size: 0,
             use_kv_ratio_compaction: false,
-            temperature_ages: Vec::new(),
         }
     }
 }
@@ -171,9 +208,9 @@ pub struct Policy {
     /// Whether a file may move to the next level unread (same compression and path).
     pub allow_trivial_move: bool,
     /// Universal's own.
-    pub compaction_options_universal: UniversalOptions,
+    pub compaction_options_universal: UniversalSettings,
     /// FIFO's own.
-    pub compaction_options_fifo: FifoOptions,
+    pub compaction_options_fifo: FifoSettings,
     /// Bytes aimed at for each path of the family's tables; empty where there is one.
     pub path_targets: Vec<u64>,
 }
@@ -184,6 +221,12 @@ impl Policy {
         self.compaction_style == CompactionStyle::Level
             && self.level_compaction_dynamic_level_bytes
             && self.level_shape_by_cost
+    }
+
+    /// Whether universal compaction may merge less than whole runs.
+    pub fn takes_slices(&self) -> bool {
+        let universal = &self.compaction_options_universal;
+        universal.incremental || universal.max_peak_size_amplification_percent > 0
     }
 }
 
@@ -209,8 +252,8 @@ impl Default for Policy {
             ttl: 0,
             periodic_compaction_seconds: 0,
             allow_trivial_move: true,
-            compaction_options_universal: UniversalOptions::default(),
-            compaction_options_fifo: FifoOptions::default(),
+            compaction_options_universal: UniversalSettings::default(),
+            compaction_options_fifo: FifoSettings::default(),
             path_targets: Vec::new(),
         }
     }

@@ -9,7 +9,8 @@ use esker_lsm::edit::{TreeEdit, apply, recover_epochs};
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::pick::manual::{BottommostLevelCompaction, ManualRange, Step, plan_step, steps};
 use esker_lsm::pick::{
-    CompactionPri, CompactionStyle, PickContext, Policy, UniversalOptions, WriterState, pick,
+    CompactionPri, CompactionStopStyle, CompactionStyle, PickContext, Policy, UniversalSettings,
+    WriterState, pick,
 };
 use esker_lsm::plan::{BelowOutput, Busy, CompactionReason, Plan, PlanKind, Ticket};
 use esker_lsm::score::{pending_compaction_bytes, scores};
@@ -191,7 +192,7 @@ impl Model {
         }
         // A slice takes files of the oldest run's level, or puts some there, and may happen to take
         // whole runs.
-        let is_slice = self.policy.compaction_options_universal.takes_slices()
+        let is_slice = self.policy.takes_slices()
             && plan.reason == CompactionReason::UniversalSizeAmplification
             && runs.last().map(|(level, _)| *level) == Some(plan.output_level);
         if is_slice || plan.reason == CompactionReason::FilesMarkedForCompaction {
@@ -353,7 +354,7 @@ fn policy(style: CompactionStyle, dynamic: bool, pri: CompactionPri, trigger: u3
     }
 }
 
-fn universal() -> impl Strategy<Value = UniversalOptions> {
+fn universal() -> impl Strategy<Value = UniversalSettings> {
     let widths = (2u32..4, prop_oneof![Just(u32::MAX), 3u32..6]);
     let read_amp = prop_oneof![Just(-1), Just(0), 5i32..9];
     let peak = prop_oneof![Just(0u32), Just(10), 20u32..200];
@@ -367,17 +368,21 @@ fn universal() -> impl Strategy<Value = UniversalOptions> {
         0u32..60,
     )
         .prop_map(
-            |((min, max), max_read_amp, peak, amplification, flags, size_ratio)| UniversalOptions {
-                size_ratio,
-                min_merge_width: min,
-                max_merge_width: max,
-                max_size_amplification_percent: amplification,
-                compression_size_percent: if flags[0] { 50 } else { -1 },
-                stop_style_similar_size: flags[1],
-                allow_trivial_move: flags[0],
-                max_read_amp,
-                incremental: flags[2],
-                max_peak_size_amplification_percent: peak,
+            |((min, max), max_read_amp, peak, amplification, flags, size_ratio)| {
+                let mut options = UniversalSettings::default();
+                options.size_ratio = size_ratio;
+                options.min_merge_width = min;
+                options.max_merge_width = max;
+                options.max_size_amplification_percent = amplification;
+                options.compression_size_percent = if flags[0] { 50 } else { -1 };
+                if flags[1] {
+                    options.stop_style = CompactionStopStyle::SimilarSize;
+                }
+                options.allow_trivial_move = flags[0];
+                options.max_read_amp = max_read_amp;
+                options.incremental = flags[2];
+                options.max_peak_size_amplification_percent = peak;
+                options
             },
         )
 }
@@ -450,7 +455,7 @@ fn check_shape(model: &Model) {
     assert!(wasted * 100 < percent * base, "{wasted} beside {base}");
     let most = match options.max_read_amp {
         // One more than doublings from a memtable to the tree.
-        0 if !options.stop_style_similar_size => 10,
+        0 if options.stop_style == CompactionStopStyle::TotalSize => 10,
         given => usize::try_from(given)
             .ok()
             .filter(|n| *n > 0)

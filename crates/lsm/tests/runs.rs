@@ -8,7 +8,8 @@ use esker_format::FileNo;
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::pick::{
-    CompactionStyle, FifoOptions, PickContext, Policy, TemperatureAge, WriterState,
+    CompactionStyle, FifoSettings, FileTemperatureAge, PickContext, Policy, Temperature,
+    WriterState,
 };
 use esker_lsm::plan::{Busy, CompactionReason, PlanKind};
 use esker_lsm::shape::{draw, draw_plan};
@@ -496,12 +497,11 @@ fn small_files_are_merged_tier_by_tier() {
     let mut policy = fifo();
     policy.max_compaction_bytes = 64 << 20;
     policy.level0_file_num_compaction_trigger = 4;
-    policy.compaction_options_fifo = FifoOptions {
-        allow_compaction: true,
-        use_kv_ratio_compaction: true,
-        max_data_files_size: 2 << 30,
-        ..FifoOptions::default()
-    };
+    let mut options = FifoSettings::default();
+    options.allow_compaction = true;
+    options.use_kv_ratio_compaction = true;
+    options.max_data_files_size = 2 << 30;
+    policy.compaction_options_fifo = options;
     // Tiers of 64M, 16M, 4M and so on. The newest have not enough for 4M, and go with what makes
     // 16M.
     let v = tree(
@@ -535,8 +535,11 @@ fn small_files_are_merged_tier_by_tier() {
 #[test]
 fn files_cool_with_age() {
     let mut policy = fifo();
-    let age = |age, temperature| TemperatureAge { age, temperature };
-    policy.compaction_options_fifo.temperature_ages = vec![age(100, 8), age(1000, 12)];
+    let age = |age, temperature| FileTemperatureAge { temperature, age };
+    policy
+        .compaction_options_fifo
+        .file_temperature_age_thresholds =
+        vec![age(100, Temperature::Warm), age(1000, Temperature::Cold)];
     let v = tree("L0: 9[a-z]@40..49 8[a-z]@30..39 7[a-z]@20..29");
     let now = NOW.now;
     let cooled = |v: &Version| {

@@ -4,7 +4,7 @@
 #[path = "support/trees.rs"]
 mod trees;
 
-use esker_lsm::pick::{CompactionStyle, FifoOptions, Policy};
+use esker_lsm::pick::{CompactionStyle, Policy};
 use esker_lsm::plan::Busy;
 use esker_lsm::shape::draw_plan;
 use esker_lsm::stall_triggers::StallTriggers;
@@ -155,14 +155,11 @@ fn other_styles_have_their_places() {
     check(&runs(5), &universal, "Universal", 1.0..=2.0);
     check(&runs(17), &universal, "Universal", 2.5..=2.7);
     check(&runs(27), &universal, "Universal", 3.4..=3.6);
-    let fifo = Policy {
+    let mut fifo = Policy {
         compaction_style: CompactionStyle::Fifo,
-        compaction_options_fifo: FifoOptions {
-            max_table_files_size: 3 << 20,
-            ..FifoOptions::default()
-        },
         ..fixed()
     };
+    fifo.compaction_options_fifo.max_table_files_size = 3 << 20;
     let v = tree(&format!("L0: {}", wide(6)));
     check(&v, &fifo, "FifoMaxSize", 1.4..=1.6);
     let expiring = Policy {

@@ -5,7 +5,7 @@
 use esker_format::named_enum;
 
 pub use esker_lsm::pick::manual::BottommostLevelCompaction;
-pub use esker_lsm::policy::{CompactionPri, CompactionStyle};
+pub use esker_lsm::policy::{CompactionPri, CompactionStopStyle, CompactionStyle, Temperature};
 
 named_enum! {
     /// What a block or a file is compressed with.
@@ -30,16 +30,6 @@ named_enum! {
         Zstd = 7 "kZSTD" | "kZSTDNotFinalCompression",
         /// "Not given": the family's `compression` counts.
         Disable = 255 "kDisableCompressionOption",
-    }
-}
-
-named_enum! {
-    /// When universal compaction stops adding runs.
-    pub enum CompactionStopStyle {
-        /// By comparing with the run picked last.
-        SimilarSize = 0 "kCompactionStopStyleSimilarSize",
-        /// By comparing with everything picked so far.
-        TotalSize = 1 "kCompactionStopStyleTotalSize",
     }
 }
 
@@ -84,24 +74,6 @@ named_enum! {
         VolatileCompressed = 1 "kVolatileCompressedTier",
         /// A device.
         NonVolatileBlock = 2 "kNonVolatileBlockTier",
-    }
-}
-
-named_enum! {
-    /// How often a file is expected to be read.
-    pub enum Temperature {
-        /// Not said.
-        Unknown = 0 "kUnknown",
-        /// Often.
-        Hot = 4 "kHot",
-        /// Sometimes.
-        Warm = 8 "kWarm",
-        /// Less than sometimes.
-        Cool = 10 "kCool",
-        /// Seldom.
-        Cold = 12 "kCold",
-        /// Hardly ever.
-        Ice = 16 "kIce",
     }
 }
 

@@ -181,13 +181,15 @@ impl Context<'_> {
 
     /// A file whose age has another temperature than its own, the oldest first.
     fn cooled(&self) -> Option<Plan> {
-        let ages = &self.policy.compaction_options_fifo.temperature_ages;
+        let ages = (self.policy.compaction_options_fifo)
+            .file_temperature_age_thresholds
+            .as_slice();
         if ages.is_empty() || self.version.deepest_level()? > Level::L0 {
             return None;
         }
         let wanted = |f: &FileMeta| {
             let reached = ages.iter().rev().find(|a| self.is_older(f, a.age));
-            reached.map(|a| a.temperature)
+            reached.map(|a| a.temperature.number())
         };
         let oldest = self.files(Level::L0).iter().rev();
         let mut old = oldest.map_while(|f| Some((f, wanted(f)?)));

@@ -18,7 +18,8 @@ pub mod universal;
 pub mod urgency;
 
 pub use crate::policy::{
-    CompactionPri, CompactionStyle, FifoOptions, Policy, TemperatureAge, UniversalOptions,
+    CompactionPri, CompactionStopStyle, CompactionStyle, FifoSettings, FileTemperatureAge, Policy,
+    Temperature, UniversalSettings,
 };
 pub use crate::writers::{PickContext, WriterState};
 pub use recheck::{Recheck, recheck};

@@ -50,7 +50,10 @@ pub fn recheck(version: &Version, policy: &Policy, moment: PickContext) -> Reche
 /// The ages that mean something.
 fn ages(policy: &Policy) -> impl Iterator<Item = u64> {
     let temperatures = match policy.compaction_style {
-        CompactionStyle::Fifo => policy.compaction_options_fifo.temperature_ages.as_slice(),
+        CompactionStyle::Fifo => policy
+            .compaction_options_fifo
+            .file_temperature_age_thresholds
+            .as_slice(),
         _ => &[],
     };
     [policy.ttl, policy.periodic_compaction_seconds]

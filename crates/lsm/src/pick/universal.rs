@@ -11,8 +11,8 @@
 mod slice;
 mod space;
 
-use super::Policy;
 use super::inputs::{Context, Grow, bytes, clean_cut, disjoint, level0_closure};
+use super::{CompactionStopStyle, Policy};
 use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
 use crate::version::Version;
@@ -155,7 +155,9 @@ impl<'a> Context<'a> {
         let options = &self.policy.compaction_options_universal;
         let trigger = self.policy.level0_file_num_compaction_trigger.max(1) as usize;
         match usize::try_from(options.max_read_amp) {
-            Ok(0) if !options.stop_style_similar_size => self.runs_of_a_full_tree(runs),
+            Ok(0) if options.stop_style == CompactionStopStyle::TotalSize => {
+                self.runs_of_a_full_tree(runs)
+            }
             Ok(0) | Err(_) => trigger,
             Ok(most) => most,
         }
@@ -261,7 +263,7 @@ impl<'a> Context<'a> {
         } else {
             PlanKind::Merge
         };
-        if options.takes_slices() {
+        if self.policy.takes_slices() {
             // A file that meets less than two of the next run's makes slices that are not much
             // larger than itself.
             plan.max_compaction_bytes = self.policy.target_file_size_base / 2 * 3;
@@ -386,7 +388,7 @@ impl<'a> Context<'a> {
                 if grown(size).is_some_and(|grown| grown < u128::from(next.bytes)) {
                     break;
                 }
-                if options.stop_style_similar_size {
+                if options.stop_style == CompactionStopStyle::SimilarSize {
                     if grown(next.bytes).is_some_and(|grown| grown < u128::from(size)) {
                         break;
                     }

@@ -3,7 +3,8 @@
 //! A row of `option_table!` gives an option its field, RocksDB name, type, default, fate, group,
 //! which RocksDB versions know the name, whether it can change on an open database, and its text.
 //! The structs, get and set by name, OPTIONS files, the compatibility table and the linter read the
-//! rows. Options of the picker are also in its policy (`convert.rs`). Thread-safety: immutable
+//! rows. Options of the picker are also in its policy (`convert.rs`); a struct of options that it
+//! takes whole is declared there, and `option_rows!` gives it its rows. Thread-safety: immutable
 //! statics.
 
 use super::retired::{Retired, Section};
@@ -266,6 +267,23 @@ macro_rules! option_table {
             }
         }
 
+        $crate::options::catalogue::option_rows! {
+            $name in $section;
+            $( $(#[doc = $doc])+ $field $([$alias])? : $ty, $fate $(($reason))?, $group, $known, $change; )*
+        }
+    };
+}
+
+/// Declares the rows of a struct that is there already; defaults are the struct's.
+macro_rules! option_rows {
+    (
+        $name:ident in $section:ident;
+        $(
+            $(#[doc = $doc:literal])+
+            $field:ident $([$alias:literal])? : $ty:ty,
+            $fate:ident $(($reason:literal))?, $group:ident, $known:ident, $change:ident;
+        )*
+    ) => {
         impl $crate::options::OptionSet for $name {
             const SECTION: $crate::options::Section = $crate::options::Section::$section;
 
@@ -312,4 +330,4 @@ macro_rules! option_name {
     };
 }
 
-pub(crate) use {option_name, option_table};
+pub(crate) use {option_name, option_rows, option_table};

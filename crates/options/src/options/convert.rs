@@ -178,8 +178,6 @@ impl FamilyOptions {
     /// What decisions about compactions take. Call it on [resolved](FamilyOptions::resolve)
     /// options.
     pub fn to_policy(&self) -> pick::Policy {
-        let universal = &self.compaction_options_universal;
-        let fifo = &self.compaction_options_fifo;
         pick::Policy {
             compaction_style: self.compaction_style,
             compaction_pri: self.compaction_pri,
@@ -203,33 +201,8 @@ impl FamilyOptions {
             write_buffer_size: self.write_buffer_size as u64,
             ttl: self.ttl,
             periodic_compaction_seconds: self.periodic_compaction_seconds,
-            compaction_options_universal: pick::UniversalOptions {
-                size_ratio: universal.size_ratio,
-                min_merge_width: universal.min_merge_width,
-                max_merge_width: universal.max_merge_width,
-                max_size_amplification_percent: universal.max_size_amplification_percent,
-                compression_size_percent: universal.compression_size_percent,
-                stop_style_similar_size: universal.stop_style
-                    == e::CompactionStopStyle::SimilarSize,
-                allow_trivial_move: universal.allow_trivial_move,
-                max_read_amp: universal.max_read_amp,
-                incremental: universal.incremental,
-                max_peak_size_amplification_percent: universal.max_peak_size_amplification_percent,
-            },
-            compaction_options_fifo: pick::FifoOptions {
-                max_table_files_size: fifo.max_table_files_size,
-                max_data_files_size: fifo.max_data_files_size,
-                allow_compaction: fifo.allow_compaction,
-                use_kv_ratio_compaction: fifo.use_kv_ratio_compaction,
-                temperature_ages: fifo
-                    .file_temperature_age_thresholds
-                    .iter()
-                    .map(|t| pick::TemperatureAge {
-                        age: t.age,
-                        temperature: t.temperature.number(),
-                    })
-                    .collect(),
-            },
+            compaction_options_universal: self.compaction_options_universal.clone(),
+            compaction_options_fifo: self.compaction_options_fifo.clone(),
             path_targets: match self.cf_paths.as_slice() {
                 [] | [_] => Vec::new(),
                 several => several.iter().map(|p| p.target_size).collect(),

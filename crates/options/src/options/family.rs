@@ -2,7 +2,7 @@
 
 use super::catalogue::option_table;
 use super::collector::TablePropertiesCollectorFactory;
-use super::nested::{CompressionSettings, FifoSettings, UniversalSettings};
+use super::nested::CompressionSettings;
 use super::partitioner::SstPartitionerFactory;
 use super::paths::DbPath;
 use super::table::TableSettings;

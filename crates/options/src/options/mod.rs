@@ -58,6 +58,7 @@ pub use collector::{
 pub use compat::compat_markdown;
 pub use db::DbOptions;
 pub use esker_format::prefix::{PrefixExtractor, SliceTransform};
+pub use esker_lsm::policy::{FifoSettings, FileTemperatureAge, UniversalSettings};
 pub use family::FamilyOptions;
 pub use file_checksum::{FileChecksumCrc32c, FileChecksumGenFactory, FileChecksumGenerator};
 pub use io::{
@@ -65,7 +66,7 @@ pub use io::{
     ReadOptions, ReadTier, SizeOptions, TableFilter, WaitForCompactOptions, WriteOptions,
 };
 pub use lint::{Finding, Severity, check, lint};
-pub use nested::{CompressionSettings, FifoSettings, MetadataCacheSettings, UniversalSettings};
+pub use nested::{CompressionSettings, MetadataCacheSettings};
 pub use open::Options;
 pub use partitioner::{
     FixedPrefixPartitions, PartitionContext, SstPartitioner, SstPartitionerFactory,
@@ -74,7 +75,6 @@ pub use paths::DbPath;
 pub use resolve::JobLimits;
 pub use retired::{RETIRED, Retired, Section};
 pub use table::TableSettings;
-pub use temperature::FileTemperatureAge;
 pub use text::{LoadRules, LoadedOptions, Remark, load_options_text, print_options_text};
 pub use value::OptionValue;
 pub use wal_filter::{WalDecision, WalFilter};

@@ -1,9 +1,9 @@
 //! Options that live inside braces: compression, universal and FIFO compaction, metadata pinning.
 
-use super::catalogue::option_table;
+use super::catalogue::{option_rows, option_table};
 use super::nested_value::nested_option;
-use super::temperature::FileTemperatureAge;
 use crate::enums::{CompactionStopStyle, PinningTier};
+use esker_lsm::policy::{FifoSettings, FileTemperatureAge, UniversalSettings};
 
 option_table! {
     /// How hard a codec tries (`compression_opts` and its siblings).
@@ -33,62 +33,60 @@ option_table! {
     checksum: bool = false, Accepted("every block has a checksum already"), Compression, New, AnyTime;
 }
 
-option_table! {
-    /// Universal compaction.
-    pub struct UniversalSettings in Universal;
+option_rows! {
+    UniversalSettings in Universal;
 
     /// Percent by which the next run may be larger than those picked.
-    size_ratio: u32 = 1, Live, Compaction, Both, AnyTime;
+    size_ratio: u32, Live, Compaction, Both, AnyTime;
     /// Fewest runs merged at once.
-    min_merge_width: u32 = 2, Live, Compaction, Both, AnyTime;
+    min_merge_width: u32, Live, Compaction, Both, AnyTime;
     /// Most runs merged at once.
-    max_merge_width: u32 = u32::MAX, Live, Compaction, Both, AnyTime;
+    max_merge_width: u32, Live, Compaction, Both, AnyTime;
     /// Percent of extra space before everything is merged.
-    max_size_amplification_percent: u32 = 200, Live, Compaction, Both, AnyTime;
+    max_size_amplification_percent: u32, Live, Compaction, Both, AnyTime;
     /// Percent of the data, from the oldest on, that is compressed at least; flushes are not. -1
     /// compresses all.
-    compression_size_percent: i32 = -1, Live, Compaction, Both, AnyTime;
+    compression_size_percent: i32, Live, Compaction, Both, AnyTime;
     /// Most runs a read may meet; -1 for `level0_file_num_compaction_trigger`, 0 to compute it from
     /// the sizes.
-    max_read_amp: i32 = -1, Live, Compaction, New, AnyTime;
+    max_read_amp: i32, Live, Compaction, New, AnyTime;
     /// When to stop adding runs.
-    stop_style: CompactionStopStyle = CompactionStopStyle::TotalSize, Live, Compaction, Both, AnyTime;
+    stop_style: CompactionStopStyle, Live, Compaction, Both, AnyTime;
     /// Merges the oldest two levels in slices of at most `max_compaction_bytes` where that is not
     /// much more expensive.
-    incremental: bool = false, Live, Compaction, Both, AnyTime;
+    incremental: bool, Live, Compaction, Both, AnyTime;
     /// Moves a run that overlaps nothing instead of rewriting it.
-    allow_trivial_move: bool = false, Live, Compaction, Both, AnyTime;
+    allow_trivial_move: bool, Live, Compaction, Both, AnyTime;
     /// Locks fewer files while a merge waits its turn.
-    reduce_file_locking: bool = true, Accepted("files are locked when a job starts, not while it waits"), Compaction, New, AnyTime;
+    reduce_file_locking: bool, Accepted("files are locked when a job starts, not while it waits"), Compaction, New, AnyTime;
     /// The largest size of all tables and of the possible output of running merges, as percent
     /// above the largest run. Merges that do not fit are sliced or wait; one at a time runs when
     /// none fits. With 134 and more, everything is merged while that fits, earlier than
     /// `max_size_amplification_percent` asks. 0 for no bound.
-    max_peak_size_amplification_percent: u32 = 0, Live, Compaction, Own, AnyTime;
+    max_peak_size_amplification_percent: u32, Live, Compaction, Own, AnyTime;
 }
 
-option_table! {
-    /// FIFO compaction.
-    pub struct FifoSettings in Fifo;
+option_rows! {
+    FifoSettings in Fifo;
 
     /// Total size of table files above which the oldest go.
-    max_table_files_size: u64 = 1 << 30, Live, Compaction, Both, AnyTime;
+    max_table_files_size: u64, Live, Compaction, Both, AnyTime;
     /// Age in seconds after which a file counts as warm; 0 never.
-    age_for_warm: u64 = 0, Accepted("without effect in RocksDB 11, too; use file_temperature_age_thresholds"), Compaction, Both, AnyTime;
+    age_for_warm: u64, Accepted("without effect in RocksDB 11, too; use file_temperature_age_thresholds"), Compaction, Both, AnyTime;
     /// Merges small files of level 0.
-    allow_compaction: bool = false, Live, Compaction, Both, AnyTime;
+    allow_compaction: bool, Live, Compaction, Both, AnyTime;
     /// Temperatures by age, as `{{temperature=T;age=SECONDS;}:{...}}`: an older file is rewritten,
     /// and the MANIFEST and listings show it. The temperature does not change a file's path.
-    file_temperature_age_thresholds: Vec<FileTemperatureAge> = Vec::new(), Live, Compaction, New, AnyTime;
+    file_temperature_age_thresholds: Vec<FileTemperatureAge>, Live, Compaction, New, AnyTime;
     /// Copies a file when only its temperature changes.
-    allow_trivial_copy_when_change_temperature: bool = false, Accepted("the file is merged by itself, which drops what is deleted and compresses anew"), Compaction, New, AnyTime;
+    allow_trivial_copy_when_change_temperature: bool, Accepted("the file is merged by itself, which drops what is deleted and compresses anew"), Compaction, New, AnyTime;
     /// Buffer of such a copy.
-    trivial_copy_buffer_size: u64 = 4096, Accepted("only with allow_trivial_copy_when_change_temperature"), Compaction, New, AnyTime;
+    trivial_copy_buffer_size: u64, Accepted("only with allow_trivial_copy_when_change_temperature"), Compaction, New, AnyTime;
     /// Total size of table and blob files above which the oldest go; 0 for no limit.
-    max_data_files_size: u64 = 0, Live, Compaction, New, AnyTime;
+    max_data_files_size: u64, Live, Compaction, New, AnyTime;
     /// Merges small files tier by tier, up to the size at which
     /// `level0_file_num_compaction_trigger` files reach `max_data_files_size`.
-    use_kv_ratio_compaction: bool = false, Live, Compaction, New, AnyTime;
+    use_kv_ratio_compaction: bool, Live, Compaction, New, AnyTime;
 }
 
 option_table! {

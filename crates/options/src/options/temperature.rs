@@ -4,16 +4,8 @@
 use super::value::OptionValue;
 use crate::enums::Temperature;
 use esker_format::options_text::parse_pairs;
+use esker_lsm::policy::FileTemperatureAge;
 use esker_status::{Error, Result};
-
-/// From which age on a file has which temperature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileTemperatureAge {
-    /// The temperature.
-    pub temperature: Temperature,
-    /// Seconds since the file's newest write.
-    pub age: u64,
-}
 
 impl OptionValue for Vec<FileTemperatureAge> {
     const TYPE: &'static str = "list";

@@ -12,7 +12,7 @@
 
 use super::slice::Slice;
 use super::{Run, Width, sum};
-use crate::pick::UniversalOptions;
+use crate::pick::UniversalSettings;
 use crate::pick::inputs::Context;
 use crate::plan::{CompactionReason, Plan, PlanKind};
 use crate::version::Version;
@@ -40,7 +40,7 @@ const FULL_PERCENT_LEAST: u32 = 20;
 /// How many percent of the oldest run may lie above it for a merge of everything to find room; none
 /// without a bound, nor where such merges would be too many. Once it finds none, what is left are
 /// slices, each of which meets several times its size.
-pub(super) fn percent_that_fits(options: &UniversalOptions) -> Option<u32> {
+pub(super) fn percent_that_fits(options: &UniversalSettings) -> Option<u32> {
     let bound = options.max_peak_size_amplification_percent;
     let fits = u64::from(bound.checked_sub(100)?);
     let percent = u32::try_from(fits * u64::from(FULL_PERCENT) / 100).unwrap_or(u32::MAX);
