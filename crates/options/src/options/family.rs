@@ -14,6 +14,7 @@ use esker_format::KeyOrder;
 use esker_format::prefix::PrefixExtractor;
 use esker_lsm::compaction_filter::{CompactionFilter, CompactionFilterFactory};
 use esker_lsm::merge_operator::MergeOperator;
+use esker_lsm::policy::{FifoSettings, UniversalSettings};
 use std::sync::Arc;
 
 option_table! {
