@@ -38,6 +38,12 @@ impl Logger for JavaLogger {
     }
 
     fn log(&self, level: InfoLogLevel, line: &str) {
+        // In Java headers are information, which a logger for warnings does not want.
+        let level = match level {
+            InfoLogLevel::Header if self.level().number() > InfoLogLevel::Info.number() => return,
+            InfoLogLevel::Header => InfoLogLevel::Info,
+            other => other,
+        };
         // A logger that throws has no caller to throw to.
         let _ = self.target.with(|env, logger| {
             let method = "(Lorg/rocksdb/InfoLogLevel;Ljava/lang/String;)V";

@@ -30,6 +30,11 @@ impl Logger for CallbackLogger {
     }
 
     fn log(&self, level: InfoLogLevel, line: &str) {
+        // RocksDB's callback gets headers as information.
+        let level = match level {
+            InfoLogLevel::Header => InfoLogLevel::Info,
+            other => other,
+        };
         if let Some(log) = self.log {
             callbacks::log_line(log, self.state, c_uint::from(level.number()), line);
         }

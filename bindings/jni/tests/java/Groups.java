@@ -450,7 +450,9 @@ public class Groups {
         };
         Options options = new Options().setCreateIfMissing(true).setComparator(reverse);
         Logger logger = new Logger(InfoLogLevel.INFO_LEVEL) {
-          protected void log(InfoLogLevel level, String line) { levels.add(level.name()); }
+          protected void log(InfoLogLevel level, String line) {
+            levels.add(level.name() + (line.contains("RocksDB version:") ? " version" : ""));
+          }
         }) {
       options.setLogger(logger);
       try (RocksDB db = RocksDB.open(options, path("callbacks"))) {
@@ -463,7 +465,8 @@ public class Groups {
           say("reverse", s(it.key()));
         }
       }
-      say("logged", levels.contains("INFO_LEVEL"));
+      levels.retainAll(Arrays.asList("INFO_LEVEL", "INFO_LEVEL version", "HEADER_LEVEL"));
+      say("logged", levels);
     }
     try (RemoveEmptyValueCompactionFilter filter = new RemoveEmptyValueCompactionFilter();
         Options options = new Options().setCreateIfMissing(true).setCompactionFilter(filter);
