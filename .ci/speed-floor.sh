@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The speed floor: Esker against RocksDB, paired, with equal options. See docs/benchmarks.md.
+# The speed floor: Esker against RocksDB, paired, with equal options. See docs/benchmarks/reads-2026-11.md.
 #
 # usage: .ci/speed-floor.sh /path/to/librocksdb.so [results-directory]
 # PAIRS (1), NUM (5000000), SECONDS_EACH (15), CACHED_NUM (1000000), CACHED_SECONDS (5),
