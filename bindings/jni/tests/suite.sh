@@ -1,6 +1,6 @@
 # Runs a suite that Maven fetches, on the stock library and on ours, and compares the two by test.
-# Sourced by kafka, spark and flink, which set `name`, `version` and `usage`. What is fetched is
-# kept below target alone.
+# Sourced by kafka, spark and flink, which set `name`, `version` and `usage`; also by examples that
+# Maven fetches parts of. What is fetched is kept below target alone.
 
 # Reads --profile, --version, --library and the names of classes.
 arguments() {
@@ -27,12 +27,12 @@ arguments() {
     done
 }
 
-# Builds our library, unless --library says where one is. Sets `library` to its directory, and
-# `work` to where the suite runs.
+# TOOL...: builds our library, unless --library says where one is. Sets `library` to its directory,
+# and `work` to where the suite runs. Without Java, Maven or one of the tools the script ends.
 prepare() {
-    for tool in java mvn unzip; do
+    for tool in java mvn unzip "$@"; do
         if ! command -v "$tool" >/dev/null; then
-            echo "$tool is not installed: the tests of $name are skipped"
+            echo "$tool is not installed: $name is skipped"
             exit 0
         fi
     done
@@ -63,10 +63,20 @@ fetch() {
     if ! mvn -q -B -f "$work/pom.xml" dependency:build-classpath \
         -Dmdep.outputFile="$work/classpath" >"$work/mvn.txt" 2>&1; then
         grep -m 3 ERROR "$work/mvn.txt" >&2
-        echo "the test jars of $name $version cannot be fetched: skipped" >&2
+        echo "the jars of $name $version cannot be fetched: skipped" >&2
         exit 0
     fi
     classpath=$(cat "$work/classpath")
+}
+
+# Adds to `flags` what Spark needs of the JVM.
+spark_opens() {
+    local package
+    for package in java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio \
+        java.util java.util.concurrent java.util.concurrent.atomic sun.nio.ch sun.nio.cs \
+        sun.security.action sun.util.calendar; do
+        flags+=("--add-opens=java.base/$package=ALL-UNNAMED")
+    done
 }
 
 # JUnit's console, for the classes in `classes`: LIBRARY WHERE.
