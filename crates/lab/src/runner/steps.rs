@@ -206,8 +206,13 @@ fn begin_again(
     mut wait: impl FnMut() -> Result<()>,
 ) -> Result<String> {
     const TRIES: u32 = 20;
-    // The words of RocksDB and of Esker.
-    let is_busy = |failure: &Failure| failure.to_string().contains("already being compacted");
+    // The words of RocksDB and of Esker: of a file that was named, and of one that it overlaps.
+    let is_busy = |failure: &Failure| {
+        let text = failure.to_string();
+        ["already being compacted", "currently being compacted"]
+            .iter()
+            .any(|words| text.contains(words))
+    };
     for _ in 1..TRIES {
         match merge() {
             Err(failure) if is_busy(&failure) => wait()?,
@@ -263,6 +268,9 @@ mod tests {
         };
         assert_eq!(run(0, busy), (true, 0));
         assert_eq!(run(2, busy), (true, 2));
+        let overlapped =
+            "Necessary compaction input file /000074.sst is currently being compacted.";
+        assert_eq!(run(2, overlapped), (true, 2));
         assert_eq!(run(1000, busy), (false, 19));
         assert_eq!(run(1, "the disk is full"), (false, 0));
     }
