@@ -1,15 +1,16 @@
 //! Ctrl-C and SIGTERM: a run stops early, says what it has, and leaves no temporary directory.
 //!
 //! After the first signal, loops that look at [`stopped`] end and benchmarks that have not begun
-//! are left out. The second ends the process, after the temporary directories are gone. One thread
-//! waits for signals. The directories are listed in one place; each has a file whose lock its owner
-//! holds. A process that died by a signal that cannot be caught has lost the lock, and the next run
-//! removes its directory.
+//! are left out. The second ends the process, after the temporary directories are gone; one that
+//! comes at once is still the first. One thread waits for signals. The directories are listed in
+//! one place; each has a file whose lock its owner holds. A process that died by a signal that
+//! cannot be caught has lost the lock, and the next run removes its directory.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -25,6 +26,9 @@ static PROCESSES: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 const OWNER: &str = "owner";
 /// What the names of temporary directories begin with.
 const PREFIX: &str = "esker-bench-";
+
+/// A signal that comes this soon is the one before: `timeout` signals the process and its group.
+const SAME: Duration = Duration::from_millis(300);
 
 /// Whether somebody asked the run to stop.
 #[inline]
@@ -45,13 +49,19 @@ pub fn watch() -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|e| Failure::new(format!("cannot catch signals: {e}")))?;
     std::thread::spawn(move || {
+        let mut first: Option<Instant> = None;
         for signal in signals.forever() {
-            if STOPPED.swap(true, Ordering::Relaxed) {
+            if let Some(at) = first {
+                if at.elapsed() < SAME {
+                    continue;
+                }
                 end_processes();
                 remove_scratches();
                 std::process::exit(128 + signal);
             }
+            first = Some(Instant::now());
             SIGNAL.store(signal, Ordering::Relaxed);
+            STOPPED.store(true, Ordering::Relaxed);
             eprintln!("\nstopping after this step, with a report; once more to end at once");
         }
     });

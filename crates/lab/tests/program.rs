@@ -99,9 +99,10 @@ fn walks_go_on_for_a_time_and_a_run_that_is_not_watched_says_less() {
     );
 }
 
-fn signal(child: &Child, name: &str) {
+/// As `timeout` does: it signals the process and its group.
+fn signal_twice(child: &Child, name: &str) {
     let id = child.id().to_string();
-    let status = Command::new("kill").args(["-s", name, &id]).status();
+    let status = Command::new("kill").args(["-s", name, &id, &id]).status();
     assert!(status.is_ok_and(|status| status.success()));
 }
 
@@ -139,7 +140,7 @@ fn ctrl_c_prints_what_was_done_and_leaves_no_directory() {
         .expect("it runs");
     until("the database", || scratches(place.path()) == 1);
     std::thread::sleep(Duration::from_millis(500));
-    signal(&child, "INT");
+    signal_twice(&child, "INT");
     let output = child.wait_with_output().expect("it ends");
     let out = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(130), "{out}");
