@@ -9,10 +9,10 @@ use esker_sync::Arc;
 /// The block cache of a new family beside `others`. Families with the same options share one, as
 /// they do in RocksDB when they share a table factory. With a budget its cache is that of all
 /// families without one that the application shares.
-pub(crate) fn choose_block_cache(
+pub(crate) fn choose_block_cache<I: IntoIterator<Item = Arc<Family>>>(
     options: &FamilyOptions,
     budget: Option<&MemoryBudget>,
-    others: impl FnOnce() -> Vec<Arc<Family>>,
+    others: impl FnOnce() -> I,
 ) -> Option<Arc<BlockCache>> {
     if options.table.no_block_cache {
         return None;

@@ -80,7 +80,7 @@ impl Opening {
             let version = family.version(&options.comparator, levels).map_err(|e| {
                 e.with_file(self.dir.join(file_name::manifest_name(folded.manifest)))
             })?;
-            let others = || out.iter().map(|(f, _)| Arc::clone(f)).collect();
+            let others = || out.iter().map(|(f, _)| Arc::clone(f));
             let cache = choose_block_cache(&options, budget, others);
             let watch = self.db.statistics.clone().map(|s| {
                 let clock = Arc::clone(&self.env.clock);
