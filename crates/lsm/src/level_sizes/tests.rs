@@ -17,7 +17,7 @@ fn policy(fanout: f64) -> Policy {
     }
 }
 
-/// Triggers that slow writers down at so many tables of level 0.
+/// Triggers that slow writers down from this number of tables at level 0 on.
 fn slowdown_at(tables: u32) -> StallTriggers {
     StallTriggers::new((tables.into(), 0), (0, 0))
 }

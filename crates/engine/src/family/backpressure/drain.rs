@@ -14,7 +14,7 @@ use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use esker_sync::{Arc, Mutex, Rank, Weak};
 
 /// One table of level 0, in the unit of [`DrainStats::level0_done`].
-pub(super) const TABLE: u64 = 1 << 20;
+const TABLE: u64 = 1 << 20;
 
 /// The bytes of all tables, divided by this, are what level 0 may hold before its bytes count, not
 /// only the number of its tables.
@@ -22,16 +22,27 @@ const TREE_PER_LEVEL0: u64 = 2;
 
 /// The bytes above which a table of level 0 counts for more than one: merging tables within level 0
 /// takes them away, as for reads, as long as what lies there stays below its share of the tree.
-pub(super) fn full_table(version: &Version, options: &FamilyOptions) -> u64 {
+fn full_table(version: &Version, options: &FamilyOptions) -> u64 {
     let stop = u64::try_from(options.level0_stop_writes_trigger).unwrap_or(0);
     let share = version.bytes() / TREE_PER_LEVEL0 / stop.max(1);
     share.max(options.write_buffer_size as u64).max(1)
 }
 
 /// What a table of level 0 counts for.
-pub(super) fn weight(bytes: u64, full: u64) -> u64 {
+fn weight(bytes: u64, full: u64) -> u64 {
     let exact = u128::from(bytes) * u128::from(TABLE) / u128::from(full);
     u64::try_from(exact).unwrap_or(u64::MAX).max(TABLE)
+}
+
+/// How full level 0 is, in tables. Runs of a universal tree are of any size: each is one.
+pub(super) fn level0_of(version: &Version, options: &FamilyOptions) -> f64 {
+    if options.compaction_style == CompactionStyle::Universal {
+        return version.sorted_runs() as f64;
+    }
+    let full = full_table(version, options);
+    let files = version.level(Level::L0).files().iter();
+    let weights = files.map(|f| weight(f.size, full) as f64);
+    weights.sum::<f64>() / TABLE as f64
 }
 
 /// Running compactions that end with fewer tables at level 0.

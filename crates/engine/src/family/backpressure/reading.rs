@@ -1,26 +1,14 @@
 //! What is read off one family at a moment: what the pace of its writers goes by, and what its
 //! pickers are told of them.
 
-use super::drain::{TABLE, full_table, weight};
+use super::drain::level0_of;
 use super::pace::{Limit, Marks, Reading};
 use crate::family::Family;
 use crate::options::{CompactionStyle, FamilyOptions};
-use esker_format::Level;
 use esker_lsm::pick::universal::space_bound;
 use esker_lsm::version::Version;
 use esker_lsm::writers::{WriterState, level0_tables};
 use esker_sync::atomic::Ordering;
-
-/// How full level 0 is, in tables. Runs of a universal tree are of any size: each is one.
-fn level0_of(version: &Version, options: &FamilyOptions) -> f64 {
-    if options.compaction_style == CompactionStyle::Universal {
-        return version.sorted_runs() as f64;
-    }
-    let full = full_table(version, options);
-    let files = version.level(Level::L0).files().iter();
-    let weights = files.map(|f| weight(f.size, full) as f64);
-    weights.sum::<f64>() / TABLE as f64
-}
 
 /// What a universal tree takes beyond the bound of its space, with `projected_output` bytes that
 /// merges may still write, in memtables.
