@@ -82,6 +82,8 @@ const STATISTICS_COUNT: [&str; 3] = [
 ];
 /// Seconds below which a sum of stalls is rounding.
 const LEAST_STALL: f64 = 0.01;
+/// Seconds by which two readings of the text of `rocksdb.dbstats` round the time between them.
+const STALL_ROUNDING: f64 = 0.001;
 
 /// Resident bytes below which a few buffers of 1 MB weigh too much.
 const LEAST_RESIDENT: u64 = 64 << 20;
@@ -259,12 +261,13 @@ impl Row {
             is_counted && s.kind != "paces"
         });
         let counted = seconds(counted.map(|s| s.micros).sum());
-        let off = |a: f64, b: f64| match a.max(b) {
+        let off = |a: f64, b: f64, rounding: f64| match a.max(b) {
             most if most < LEAST_STALL => 0.0,
-            most => 100.0 * (a - b).abs() / most,
+            most => 100.0 * ((a - b).abs() - rounding).max(0.0) / most,
         };
         let statistics = around.work.stall_seconds;
-        let worst = off(by_cause, by_second).max(statistics.map_or(0.0, |s| off(counted, s)));
+        let counted_off = statistics.map_or(0.0, |s| off(counted, s, STALL_ROUNDING));
+        let worst = off(by_cause, by_second, 0.0).max(counted_off);
         self.precise("ledger_sec", Some(by_cause));
         self.precise("ledger_by_second_sec", Some(by_second));
         self.round("ledger_off%", Some(worst));
