@@ -342,6 +342,8 @@ pub struct Pacer {
     nanos_per_unit: f64,
     start: Instant,
     owed: f64,
+    /// By how many nanoseconds the last sleep was too long: the client's lateness, not the engine's.
+    overslept: f64,
     /// A rate that changes, the threads that share it, and when it was looked at.
     sine: Option<(Sine, f64, Instant)>,
 }
@@ -353,6 +355,7 @@ impl Pacer {
             nanos_per_unit: 1e9 / units_per_second,
             start: Instant::now(),
             owed: 0.0,
+            overslept: 0.0,
             sine: None,
         })
     }
@@ -365,6 +368,7 @@ impl Pacer {
             nanos_per_unit: 1e9 / rate,
             start: now,
             owed: 0.0,
+            overslept: 0.0,
             sine: Some((sine, threads, now)),
         }
     }
@@ -381,9 +385,10 @@ impl Pacer {
     }
 
     /// How long ago the operation that ends now should have begun; asked before it is accounted
-    /// for. Zero where it began too early.
+    /// for. Zero where it began too early. What the last sleep took too long is left out: a timer
+    /// that wakes the client late says nothing of the engine.
     pub fn late(&self) -> Duration {
-        let late = self.start.elapsed().as_nanos() as f64 - self.owed;
+        let late = self.start.elapsed().as_nanos() as f64 - self.owed - self.overslept;
         Duration::from_nanos(late.max(0.0) as u64)
     }
 
@@ -409,6 +414,7 @@ impl Pacer {
             }
             std::thread::sleep(left.min(Duration::from_millis(500)));
         }
+        self.overslept = until.elapsed().as_nanos() as f64;
         true
     }
 }

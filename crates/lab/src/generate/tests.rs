@@ -110,6 +110,19 @@ fn a_pacer_keeps_the_rate() {
 }
 
 #[test]
+fn a_late_timer_is_not_the_operations() {
+    let mut pacer = Pacer::new(1_000.0).expect("a rate was given");
+    assert!(pacer.spend(5), "five milliseconds ahead");
+    assert!(pacer.overslept > 0.0);
+    let late = pacer.late().as_nanos() as f64;
+    let whole = pacer.start.elapsed().as_nanos() as f64 - pacer.owed;
+    assert!(late <= whole - pacer.overslept, "{late} of {whole}");
+    // The operation takes long: what comes after it is late.
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(pacer.late() >= Duration::from_millis(20));
+}
+
+#[test]
 fn random_numbers_follow_from_the_seed_and_cover_the_range() {
     let (mut a, mut b) = (Rng::new(5), Rng::new(5));
     assert!((0..100).all(|_| a.next_u64() == b.next_u64()));

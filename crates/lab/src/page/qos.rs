@@ -157,7 +157,8 @@ pub(super) fn percentiles(record: &Record) -> String {
     table.html()
         + "<p class=\"note\">A closed loop starts an operation when the last has ended, so a stall \
            delays one operation. From the intended start it delays all that should have begun \
-           meanwhile; only paced operations have such a time.</p>\n"
+           meanwhile; only paced operations have such a time. What the client's own timer was \
+           late is left out.</p>\n"
 }
 
 /// The latencies of the paced writer beside a step.
