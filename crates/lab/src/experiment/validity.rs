@@ -5,11 +5,12 @@
 //! | `few-repeats` | an engine has fewer than three runs of a step |
 //! | `too-short` | a rate comes from less than two seconds |
 //! | `missed-rate` | a paced writer reached less than 95 % of its rate |
-//! | `client-bound` | the client itself takes more than a third of the time of an operation |
+//! | `client-bound` | the client takes over a third of the time of an operation that is not paced |
 //! | `ledger` | the stall ledger's sums by cause, by second and in the statistics differ by 1 % |
 //! | `memory` | 5 % or more of the resident memory has no owner |
 //! | `writes` | log, flushes and compactions are 5 % off what the process wrote |
 //! | `device` | the device wrote 5 % more or less than the process, whose pages were written out |
+//! | `unequal` | an operation reads 10 % more or fewer rows than on the engine of comparison |
 //! | `noise` | runs of one engine differ by more than the engines do |
 //! | `busy` | the machine had other work when runs began |
 //! | `failed` | an engine could not be run, or stopped before the end |
@@ -30,6 +31,11 @@ const BUSY: f64 = 0.5;
 
 /// The figure that says what part of an operation's time its client takes.
 pub const CLIENT_PART: &str = "client_part";
+
+/// The figure that says how many rows an operation reads.
+pub const ROWS: &str = "rows_op";
+/// By what part the rows of an operation may differ between engines.
+const OTHER_ROWS: f64 = 0.1;
 
 /// The figure that says by how many percent the parts of write amplification miss what was written.
 pub const PARTS_OFF: &str = "w_amp_parts_off%";
@@ -115,6 +121,7 @@ pub fn flags(record: &Record) -> Vec<Flag> {
             of_runs(record, step, engine, &mut out);
             noise(record, step, engine, &mut out);
             sums(record, step, engine, &mut out);
+            rows(record, step, engine, &mut out);
         }
     }
     out
@@ -164,10 +171,9 @@ fn of_runs(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
         );
         add("missed-rate", text);
     }
-    if let Some(part) = record
-        .median(step, engine, CLIENT_PART)
-        .filter(|p| *p > CLIENT)
-    {
+    // A paced client waits most of the time.
+    let client = record.median(step, engine, CLIENT_PART);
+    if let Some(part) = client.filter(|p| *p > CLIENT && info.aim == Aim::More) {
         let text = format!(
             "{}: the client takes {:.0} % of the time of an operation of {name}",
             info.name,
@@ -198,6 +204,21 @@ fn noise(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
             info.name, record.engines[engine].name, ratio.min, ratio.max
         );
         out.push(flag("noise", Some(step), Some(engine), text));
+    }
+}
+
+/// Timed writes before a step leave other rows on a faster engine.
+fn rows(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
+    let of = |engine| record.median(step, engine, ROWS);
+    let (Some(own), Some(base)) = (of(engine), of(record.base)) else {
+        return;
+    };
+    if (own - base).abs() > OTHER_ROWS * own.max(base) {
+        let text = format!(
+            "{}: an operation of {} reads {own:.1} rows, one of {} {base:.1}",
+            record.steps[step].name, record.engines[engine].name, record.engines[record.base].name
+        );
+        out.push(flag("unequal", Some(step), Some(engine), text));
     }
 }
 
@@ -290,6 +311,12 @@ mod tests {
             };
             assert_eq!(kinds(&with(sound)), [""; 0], "{figure}");
             assert_eq!(kinds(&with(wrong)), [kind], "{figure}");
+        }
+        for (own, raised) in [(92.0, &[][..]), (85.0, &["unequal"])] {
+            let rows = record(&[(2.0, 1.0); 6], |run| {
+                run.put(ROWS, if run.engine == 0 { own } else { 100.0 }, "");
+            });
+            assert_eq!(kinds(&rows), raised, "{own}");
         }
         let mut busy = record(&[(2.0, 1.0); 6], |_| {});
         busy.host.loads = vec![1.5, 0.1];

@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 
 use crate::experiment::record::{Latency, Operation, Outcome, Second};
+use crate::experiment::validity::ROWS;
 use crate::relational::drive::Step;
 
 const PERCENTILES: [f64; 5] = [50.0, 99.0, 99.9, 99.99, 100.0];
@@ -102,7 +103,7 @@ fn figures(step: &Step, out: &mut Outcome) {
     out.put("device_written_bytes", written, "B");
     out.put("written_bytes", step.wrote as f64, "B");
     out.put("seen_bytes", step.read as f64, "B");
-    out.put("rows_op", step.rows as f64 / operations, "");
+    out.put(ROWS, step.rows as f64 / operations, "");
     out.put("conflicts", step.conflicts as f64, "");
     out.put("lsm_sz", step.disk_bytes as f64, "B");
     out.put("rss", engine.rss_bytes as f64, "B");
