@@ -155,6 +155,7 @@ catalogue! {
     IngestNotSynced, "ingest-not-synced", Crashes, Ingestion, "An ingested copy is listed before it is synced.";
     PreparedLeftBehind, "prepared-left-behind", Crashes, Transactions, "A prepared transaction stays in a log that goes.";
     RowLockForgotten, "row-lock-forgotten", Schedules, Transactions, "A pessimistic transaction does not lock what it reads for update.";
+    RowWaiterLeft, "row-waiter-left", Schedules, Transactions, "The release of a row lock wakes no waiter.";
     OptimisticUnchecked, "optimistic-unchecked", Schedules, Transactions, "An optimistic commit does not look for newer writes.";
     FamilyBeforeOptions, "family-before-options", Crashes, Manifest, "A family is in the MANIFEST before its options are in OPTIONS.";
     OptionsNotSynced, "options-not-synced", Crashes, Manifest, "The file that becomes OPTIONS is not synced.";

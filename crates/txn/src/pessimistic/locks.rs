@@ -1,15 +1,16 @@
-//! The table of row locks: for each family, stripes of keys, each with a lock and a condition of
-//! its own.
+//! The table of row locks: for each family, stripes of keys, each with a lock of its own.
 //!
-//! A lock is held by one transaction exclusively or by several together. Those who wait for it
-//! queue up by key: when the last holder goes the lock is reserved for the first in the queue, so
-//! that a transaction that comes again and again cannot starve another. A lock held only by
-//! transactions that have expired may be taken from them.
+//! [`super::row_lock`] says which waiter comes next. A lock held only by transactions that have
+//! expired may be taken from them: the first waiter looks for that, and each request that comes.
 //!
 //! A wait ends with the lock, with the time limit, or with a ring of waits being found before it
-//! begins.
+//! begins. The graph of waits follows the holders: whenever they change, those who wait and look
+//! for rings wait for the new ones.
+//!
+//! Thread-safety: all methods may be called by any thread.
 
 use super::Ticket;
+use super::row_lock::{Granted, Request, RowLock, Seat};
 use super::waits::{DeadlockInfo, Waits};
 use crate::errors;
 use crate::ranks;
@@ -21,35 +22,16 @@ use esker::{Error, Result};
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use esker_sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::Duration;
 
-/// What a lock request says of its transaction.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Request {
-    pub(crate) transaction: u64,
-    /// When the transaction expires, by the clock; 0 for never.
-    pub(crate) expires_us: u64,
-    /// How long to wait at most; negative for ever.
-    pub(crate) timeout_us: i64,
-    /// How deep to look for rings of waits, if at all.
-    pub(crate) detect_depth: Option<usize>,
-}
-
-#[derive(Debug)]
-struct Lock {
-    holders: Vec<u64>,
-    exclusive: bool,
-    /// When all holders have expired; 0 for never.
-    expires_us: u64,
-    /// Those who wait for exclusive use or were there first, in the order they came.
-    queue: VecDeque<u64>,
-}
+type Locks = HashMap<Vec<u8>, RowLock>;
 
 #[derive(Debug)]
 struct Stripe {
-    locks: Mutex<HashMap<Vec<u8>, Lock>>,
-    changed: Condvar,
+    locks: Mutex<Locks>,
+    /// A lock went, where their number is limited.
+    freed: Condvar,
 }
 
 /// The locks of one family.
@@ -101,8 +83,8 @@ impl std::fmt::Debug for LockTable {
 
 /// Why a lock was not granted.
 enum Refused {
-    /// These hold it, or come first; with the time when it may be taken from them (0 for never).
-    By(Vec<u64>, u64),
+    /// These hold it.
+    By(Vec<u64>),
     Limit,
 }
 
@@ -130,7 +112,7 @@ impl LockTable {
         }
         let stripes = || Stripe {
             locks: Mutex::new(ranks::STRIPE, HashMap::new()),
-            changed: Condvar::new(),
+            freed: Condvar::new(),
         };
         let mut maps = self.maps.write();
         let map = maps.entry(family).or_insert_with(|| {
@@ -176,40 +158,46 @@ impl LockTable {
             Err(_) if request.timeout_us == 0 => return Err(errors::lock_timeout()),
             Err(refused) => refused,
         };
-        let end_us = u64::try_from(request.timeout_us)
-            .ok()
-            .map(|t| self.clock.now_us().saturating_add(t));
+        let me = request.transaction;
+        let began_us = self.clock.now_us();
+        let limit = u64::try_from(request.timeout_us).ok();
+        let end_us = limit.map(|us| began_us.saturating_add(us));
+        let seat = Seat::new();
         loop {
-            let (wait_ids, steal_us) = match &refused {
-                Refused::By(ids, steal_us) => (ids.as_slice(), *steal_us),
-                Refused::Limit => (&[][..], 0),
+            let holders = match &refused {
+                Refused::By(ids) => ids.as_slice(),
+                Refused::Limit => &[],
             };
-            if !self.may_wait(request, family, key, exclusive, wait_ids) {
-                self.leave_queue(&map, stripe, locks, request.transaction, key);
+            if !self.may_wait(request, family, key, exclusive, holders) {
+                self.leave(&map, stripe, &mut locks, me, key);
                 return Err(errors::deadlock());
             }
-            if let Some(lock) = locks.get_mut(key)
-                && !lock.queue.contains(&request.transaction)
-            {
-                lock.queue.push_back(request.transaction);
-            }
-            let timed_out = self.wait(stripe, &mut locks, end_us, steal_us);
-            if request.detect_depth.is_some() {
-                self.waits.end(request.transaction);
-            }
-            match self.grant(&map, &mut locks, request, key, exclusive) {
-                Ok(()) => {
-                    if !exclusive {
-                        // Others who want it shared were behind this one.
-                        drop(locks);
-                        stripe.changed.notify_all();
-                    }
+            let lock = locks.get_mut(key);
+            if lock.is_some_and(|lock| lock.wait(request, exclusive, &seat, began_us)) {
+                drop(locks);
+                let is_granted = seat.spin();
+                if is_granted {
                     return Ok(());
                 }
+                locks = stripe.locks.lock();
+                if let Some(lock) = locks.get_mut(key) {
+                    lock.end_spin(me);
+                }
+            }
+            let timed_out =
+                !seat.is_granted() && self.sleep(stripe, &mut locks, &seat, (me, key), end_us);
+            if seat.is_granted() {
+                return Ok(());
+            }
+            if request.detect_depth.is_some() {
+                self.waits.end(me);
+            }
+            match self.grant(&map, &mut locks, request, key, exclusive) {
+                Ok(()) => return Ok(()),
                 Err(r) => refused = r,
             }
             if timed_out {
-                self.leave_queue(&map, stripe, locks, request.transaction, key);
+                self.leave(&map, stripe, &mut locks, me, key);
                 return Err(match refused {
                     Refused::Limit => errors::lock_limit(),
                     Refused::By(..) => errors::lock_timeout(),
@@ -240,22 +228,27 @@ impl LockTable {
         self.waits.begin(info, wait_ids, depth, unix_s)
     }
 
-    /// Waits for a change of the stripe; true when the time limit is reached.
-    fn wait(
+    /// Sleeps until there may be news of the lock; true when the time limit is reached.
+    fn sleep(
         &self,
         stripe: &Stripe,
-        locks: &mut MutexGuard<'_, HashMap<Vec<u8>, Lock>>,
+        locks: &mut MutexGuard<'_, Locks>,
+        seat: &Seat,
+        (me, key): (u64, &[u8]),
         end_us: Option<u64>,
-        steal_us: u64,
     ) -> bool {
-        let until = match (end_us, steal_us) {
-            (None, 0) => {
-                stripe.changed.wait(locks);
-                return false;
-            }
-            (Some(end), 0) => end,
-            (Some(end), steal) => end.min(steal),
-            (None, steal) => steal,
+        let lock = locks.get(key);
+        let news = match lock {
+            Some(_) => &seat.changed,
+            None => &stripe.freed,
+        };
+        let steal_us = match lock.filter(|lock| lock.is_first(me)) {
+            Some(lock) if lock.expires_us() > 0 => Some(lock.expires_us()),
+            _ => None,
+        };
+        let Some(until) = end_us.into_iter().chain(steal_us).min() else {
+            news.wait(locks);
+            return false;
         };
         let left = until.saturating_sub(self.clock.now_us());
         // An expired lock that could not be taken is looked at again soon.
@@ -265,7 +258,7 @@ impl LockTable {
             left.max(1000)
         };
         if left > 0 {
-            stripe.changed.wait_for(locks, Duration::from_micros(left));
+            news.wait_for(locks, Duration::from_micros(left));
         }
         end_us.is_some_and(|end| self.clock.now_us() >= end)
     }
@@ -274,7 +267,7 @@ impl LockTable {
     fn grant(
         &self,
         map: &LockMap,
-        locks: &mut HashMap<Vec<u8>, Lock>,
+        locks: &mut Locks,
         request: &Request,
         key: &[u8],
         exclusive: bool,
@@ -285,55 +278,42 @@ impl LockTable {
                 return Err(Refused::Limit);
             }
             map.count.fetch_add(1, Ordering::Relaxed);
-            locks.insert(
-                key.to_vec(),
-                Lock {
-                    holders: vec![me],
-                    exclusive,
-                    expires_us: request.expires_us,
-                    queue: VecDeque::new(),
-                },
-            );
+            locks.insert(key.to_vec(), RowLock::held_by(request, exclusive));
             return Ok(());
         };
-        if lock.holders.is_empty() {
-            // It is reserved for the first in the queue.
-            if let Some(first) = lock.queue.front().filter(|first| **first != me) {
-                return Err(Refused::By(vec![*first], 0));
-            }
-        } else if lock.holders != [me] {
-            if !lock.exclusive && !exclusive {
-                if !lock.holders.contains(&me) {
-                    lock.holders.push(me);
-                }
-                lock.expires_us = match (lock.expires_us, request.expires_us) {
-                    (0, _) | (_, 0) => 0,
-                    (a, b) => a.max(b),
-                };
-                lock.queue.retain(|id| *id != me);
-                return Ok(());
-            }
-            if !self.steal(lock, me) {
-                let others = lock.holders.iter().copied().filter(|id| *id != me);
-                return Err(Refused::By(others.collect(), lock.expires_us));
-            }
+        if lock.is_open_to(me, exclusive) {
+            lock.give(request, exclusive);
+        } else if self.steal(lock, me) {
+            lock.give_stolen(request, exclusive);
+        } else {
+            let others = lock.holders().iter().copied().filter(|id| *id != me);
+            return Err(Refused::By(others.collect()));
         }
-        lock.holders.clear();
-        lock.holders.push(me);
-        lock.exclusive = exclusive;
-        lock.expires_us = request.expires_us;
-        lock.queue.retain(|id| *id != me);
+        let mut granted = Granted::new();
+        lock.share(&mut granted);
+        self.follow(lock, &granted);
         Ok(())
+    }
+
+    /// The holders of a lock have changed: those who wait for it wait for the new ones.
+    fn follow(&self, lock: &RowLock, granted: &Granted) {
+        for request in granted.iter().filter(|r| r.detect_depth.is_some()) {
+            self.waits.end(request.transaction);
+        }
+        if lock.has_waiters() {
+            self.waits.point(lock.detecting(), lock.holders());
+            lock.tell_expiry();
+        }
     }
 
     /// Takes an expired lock from its holders; false when it has not expired or one of them is
     /// committing.
-    fn steal(&self, lock: &Lock, me: u64) -> bool {
-        if lock.expires_us == 0 || lock.expires_us > self.clock.now_us() {
+    fn steal(&self, lock: &RowLock, me: u64) -> bool {
+        if lock.expires_us() == 0 || lock.expires_us() > self.clock.now_us() {
             return false;
         }
         let expirable = self.expirable.lock();
-        lock.holders.iter().filter(|id| **id != me).all(|id| {
+        lock.holders().iter().filter(|id| **id != me).all(|id| {
             expirable.get(id).is_none_or(|state| {
                 let (from, to) = (TransactionState::Started, TransactionState::LocksStolen);
                 let order = Ordering::AcqRel;
@@ -346,23 +326,43 @@ impl LockTable {
     }
 
     /// A transaction gives up waiting.
-    fn leave_queue(
+    fn leave(&self, map: &LockMap, stripe: &Stripe, locks: &mut Locks, me: u64, key: &[u8]) {
+        if let Some(lock) = locks.get_mut(key) {
+            lock.leave(me);
+            let granted = lock.pass_on(|| self.clock.now_us());
+            self.passed_on(map, stripe, locks, key, &granted);
+        }
+    }
+
+    /// A holder of `key` lets go.
+    fn release(&self, map: &LockMap, stripe: &Stripe, locks: &mut Locks, me: u64, key: &[u8]) {
+        if let Some(lock) = locks.get_mut(key) {
+            let granted = lock.release(me, || self.clock.now_us());
+            self.passed_on(map, stripe, locks, key, &granted);
+        }
+    }
+
+    /// After a lock was handed on; it goes if nobody wants it.
+    fn passed_on(
         &self,
         map: &LockMap,
         stripe: &Stripe,
-        mut locks: MutexGuard<'_, HashMap<Vec<u8>, Lock>>,
-        transaction: u64,
+        locks: &mut Locks,
         key: &[u8],
+        granted: &Granted,
     ) {
-        if let Some(lock) = locks.get_mut(key) {
-            lock.queue.retain(|id| *id != transaction);
-            if lock.holders.is_empty() && lock.queue.is_empty() {
-                locks.remove(key);
-                map.count.fetch_sub(1, Ordering::Relaxed);
-            }
+        let Some(lock) = locks.get(key) else {
+            return;
+        };
+        if !lock.is_unused() {
+            self.follow(lock, granted);
+            return;
         }
-        drop(locks);
-        stripe.changed.notify_all();
+        locks.remove(key);
+        map.count.fetch_sub(1, Ordering::Relaxed);
+        if self.locks_max > 0 {
+            stripe.freed.notify_all();
+        }
     }
 
     /// Gives one lock back.
@@ -371,8 +371,7 @@ impl LockTable {
             return;
         };
         let stripe = &map.stripes[map.stripe(key)];
-        release(&map, &mut stripe.locks.lock(), transaction, key);
-        stripe.changed.notify_all();
+        self.release(&map, stripe, &mut stripe.locks.lock(), transaction, key);
     }
 
     /// Gives the locks of these keys back, stripe by stripe.
@@ -388,10 +387,8 @@ impl LockTable {
                 let stripe = &map.stripes[group[0].0];
                 let mut locks = stripe.locks.lock();
                 for (_, key) in group {
-                    release(&map, &mut locks, transaction, key);
+                    self.release(&map, stripe, &mut locks, transaction, key);
                 }
-                drop(locks);
-                stripe.changed.notify_all();
             }
         }
     }
@@ -409,25 +406,14 @@ impl LockTable {
                 out.extend(locks.iter().map(|(key, lock)| KeyLock {
                     family,
                     key: key.clone(),
-                    holders: lock.holders.clone(),
-                    exclusive: lock.exclusive,
+                    holders: lock.holders().to_vec(),
+                    exclusive: lock.is_exclusive(),
                 }));
             }
         }
         out.retain(|l| !l.holders.is_empty());
         out.sort_by(|a, b| (a.family, &a.key).cmp(&(b.family, &b.key)));
         out
-    }
-}
-
-fn release(map: &LockMap, locks: &mut HashMap<Vec<u8>, Lock>, transaction: u64, key: &[u8]) {
-    let Some(lock) = locks.get_mut(key) else {
-        return;
-    };
-    lock.holders.retain(|id| *id != transaction);
-    if lock.holders.is_empty() && lock.queue.is_empty() {
-        locks.remove(key);
-        map.count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

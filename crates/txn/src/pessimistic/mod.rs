@@ -7,6 +7,7 @@
 
 mod locks;
 mod options;
+mod row_lock;
 mod shared;
 mod waits;
 
@@ -21,7 +22,8 @@ use crate::tracked::{KeyInfo, Tracked};
 use esker::{Db, Error, LatestWrite, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
-pub(crate) use locks::{LockTable, Request};
+pub(crate) use locks::LockTable;
+pub(crate) use row_lock::Request;
 pub(crate) use shared::{Found, Shared};
 
 /// Numbers of transactions: unique in the process.

@@ -92,6 +92,22 @@ impl Waits {
         false
     }
 
+    /// From now on these wait for `holders`. Those that have come to hold wait for nothing yet, so
+    /// that this closes no ring.
+    pub(crate) fn point(&self, waiting: impl Iterator<Item = u64>, holders: &[u64]) {
+        let mut waiting = waiting.peekable();
+        if waiting.peek().is_none() {
+            return;
+        }
+        let mut graph = self.0.lock();
+        for id in waiting {
+            if let Some(w) = graph.waiting.get_mut(&id) {
+                w.for_whom.clear();
+                w.for_whom.extend(holders.iter().filter(|h| **h != id));
+            }
+        }
+    }
+
     /// `transaction` waits no longer.
     pub(crate) fn end(&self, transaction: u64) {
         self.0.lock().waiting.remove(&transaction);
