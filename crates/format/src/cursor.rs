@@ -73,6 +73,11 @@ pub trait Cursor {
     fn block_bytes(&self) -> &[u8] {
         &[]
     }
+    /// Where a cursor is over several runs, newest first: the run that the current entry comes from.
+    /// Only while valid.
+    fn current_run(&self) -> usize {
+        0
+    }
     /// A hint from a reader that walks forward and knows that nothing before `target` matters in
     /// the runs from `first_run` on: a cursor over several runs (newest first) may move those of
     /// them that stand before `target` to it. The current entry may change. Only while valid;

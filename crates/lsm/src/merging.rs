@@ -128,11 +128,6 @@ impl<C: Cursor> MergingCursor<C> {
         self.children
     }
 
-    /// The run that the current entry comes from; only while valid.
-    pub fn current_run(&self) -> usize {
-        self.heap.first().map_or(0, |s| s.child as usize)
-    }
-
     #[inline]
     fn winner(&self) -> &C {
         &self.children[self.heap[0].child as usize]
@@ -489,6 +484,10 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
     #[inline]
     fn block_bytes(&self) -> &[u8] {
         self.winner().block_bytes()
+    }
+
+    fn current_run(&self) -> usize {
+        self.heap.first().map_or(0, |s| s.child as usize)
     }
 
     fn skip_runs(&mut self, first_run: usize, target: &[u8]) -> bool {

@@ -149,6 +149,7 @@ catalogue! {
     BoundTakenForEntry, "bound-taken-for-entry", Model, Reading, "A merging iterator shows the boundary of a table that it has not read.";
     ParkedSequenceKept, "parked-sequence-kept", Model, Reading, "A parked iterator is used again and reads as of its first use.";
     ParkedMemtableLeft, "parked-memtable-left", Model, Reading, "A parked iterator is used again without the memtable that was empty.";
+    ScanLosesPlace, "scan-loses-place", Model, Reading, "An iterator that has its memtable flushed goes on in a newer view, without its place.";
     IteratorStatusUnread, "iterator-status-unread", Faults, Reading, "A merging iterator takes a failed read for the end.";
     IngestSequence, "ingest-sequence", Model, Ingestion, "An ingested file that overlaps others gets no sequence number.";
     IngestBesideMemtable, "ingest-beside-memtable", Model, Ingestion, "A file is ingested under memtables that hold its keys.";

@@ -512,9 +512,14 @@ impl Opening {
 
     fn options_of(&self, name: &str) -> FamilyOptions {
         let named = self.families.iter().flatten().find(|f| f.name == name);
-        let options = named
+        let mut options = named
             .map_or(&self.default, |f| &f.options)
             .resolve_in(&self.db);
+        if self.is_read_only() {
+            // Nothing is flushed, as RocksDB's options then say.
+            options.memtable_op_scan_flush_trigger = 0;
+            options.memtable_avg_op_scan_flush_trigger = 0;
+        }
         match &self.ttl {
             None => options,
             Some(ttl) => {

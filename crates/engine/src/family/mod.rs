@@ -10,6 +10,7 @@ pub(crate) mod backpressure;
 mod block_cache;
 mod compaction_stats;
 mod conversions;
+mod hiding;
 mod parked;
 mod read_debt;
 mod read_work;
@@ -161,6 +162,7 @@ pub(crate) struct Family {
     /// What reads took, for the read amplification.
     pub(crate) read_totals: ReadTotals,
     ingestions: conversions::Ingestions,
+    hiding: hiding::Hiding,
     /// The rate of its writers.
     pace: Mutex<Pace>,
     /// What its writers pass.
@@ -227,6 +229,7 @@ impl Family {
             read_debt: read_debt::ReadDebt::default(),
             read_totals: ReadTotals::default(),
             ingestions: conversions::Ingestions::default(),
+            hiding: hiding::Hiding::default(),
             pace: Mutex::new(Rank::LEAF, Pace::default()),
             gate: WriteController::new(),
             merge_operator: options.merge_operator.clone(),

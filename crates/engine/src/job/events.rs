@@ -10,7 +10,7 @@ use crate::family::backpressure::admission::Admission;
 use crate::memtable::MemTable;
 use crate::observe::{
     CompactionFigures, CompactionFile, CompactionInfo, CompactionReason, EventLine, FlushInfo,
-    FlushReason, PendingEvent, SubcompactionInfo, TableFileCreation, TableFileReason,
+    FlushReason, PendingEvent, SubcompactionInfo, TableFileCreation, TableFileReason, Ticker,
 };
 use crate::options::CompressionType;
 use crate::runtime::callback::{Callback, Told};
@@ -72,6 +72,17 @@ impl Services {
                 .number("memory_usage", sum(|m| m.memory_usage() as u64))
                 .text("flush_reason", flush_reason(mems).text()),
         );
+        let counted = match flush_reason(mems) {
+            FlushReason::WriteBufferFull => Some(Ticker::FlushReasonWriteBufferFull),
+            FlushReason::WriteBufferManager => Some(Ticker::FlushReasonWriteBufferManager),
+            FlushReason::TooManyRangeDeletions => {
+                Some(Ticker::FlushReasonMemtableMaxRangeDeletions)
+            }
+            _ => None,
+        };
+        if let (Some(s), Some(ticker)) = (&self.statistics, counted) {
+            s.add(ticker, 1);
+        }
         let listeners = &self.options.load().listeners;
         if listeners.is_empty() {
             return;

@@ -147,6 +147,9 @@ fn take_changes(core: &Core, jobs: &mut Jobs) {
         let marks = family.signal.take();
         if marks & signal::MEMTABLES != 0 {
             jobs.enter_flush(&family);
+            if family.wants_flush_for_scans() {
+                jobs.switch_for_scans.insert(id);
+            }
         }
         if marks & signal::TREE != 0 {
             jobs.queue.look_again(id);
@@ -390,6 +393,30 @@ pub(super) fn flush_for_reads(core: &Arc<Core>) {
     }
 }
 
+/// Switches memtables that hide too much from iterators.
+pub(super) fn switch_for_scans(core: &Core) {
+    let wanted = core.background.jobs.lock().switch_for_scans.clone();
+    let families = core.trees.families.among(wanted.iter().copied().collect());
+    if families.is_empty() {
+        return;
+    }
+    let switched = core.writes.switch_hiding(&families);
+    if let Err(e) = &switched {
+        core.services
+            .info_log
+            .warn(format_args!("a memtable could not be switched: {e}"));
+    }
+    // Until now the database was not idle. What was asked for meanwhile stays.
+    let is_wanted = |id: &FamilyId| {
+        families
+            .iter()
+            .any(|f| f.id == *id && f.wants_flush_for_scans())
+    };
+    let mut jobs = core.background.jobs.lock();
+    jobs.switch_for_scans
+        .retain(|id| !wanted.contains(id) || (switched.is_ok() && is_wanted(id)));
+}
+
 /// Carries out `wait`, during which trees get into shape even while writers write.
 pub(crate) fn settling<T>(core: &Core, wait: impl FnOnce() -> T) -> T {
     {
@@ -447,7 +474,9 @@ pub(crate) fn is_idle(core: &Core) -> bool {
         return false;
     }
     take_changes(core, &mut jobs);
-    !jobs.queue.has_memtables() && most_urgent(core, &mut jobs).is_none()
+    !jobs.queue.has_memtables()
+        && jobs.switch_for_scans.is_empty()
+        && most_urgent(core, &mut jobs).is_none()
 }
 
 #[cfg(test)]

@@ -33,7 +33,9 @@
 use super::flush_ticket::FlushTask;
 use super::resume;
 use super::saved_cache;
-use super::scheduler::{Job, JobKind, flush_for_reads, next_job, relieve, run, spare_bytes};
+use super::scheduler::{
+    Job, JobKind, flush_for_reads, next_job, relieve, run, spare_bytes, switch_for_scans,
+};
 use crate::core::Core;
 use crate::health::{ErrorSource, HealthState};
 use crate::observe::{PerfApart, PerfLevel, set_perf_level};
@@ -285,7 +287,7 @@ fn needs_upkeep(core: &Core) -> bool {
         || core.writes.buffers.is_flush_requested()
         || core.is_statistics_dump_due()
         || core.is_memory_balance_due()
-        || !core.background.jobs.lock().flush_for_reads.is_empty()
+        || core.background.jobs.lock().has_switches()
 }
 
 /// What may take long, call listeners, or wait for the log.
@@ -298,6 +300,7 @@ fn upkeep(core: &Arc<Core>) {
             core.balance_memory();
             relieve(core);
             flush_for_reads(core);
+            switch_for_scans(core);
             resume::try_automatic(core);
         });
     }

@@ -14,7 +14,8 @@ use crate::ttl;
 use esker_files::table::{ReadFigure, add_read_work};
 use esker_format::Seq;
 use esker_lsm::pick::for_reads::ReadKind;
-use esker_lsm::visible::{VisibleCounters, VisibleCursor};
+use esker_lsm::visible::{DeletedRange, VisibleCounters, VisibleCursor};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 
@@ -136,11 +137,11 @@ impl DbIterator {
     /// Whether every step is watched, in each of its walks.
     #[inline]
     fn is_always_watched(&self) -> bool {
-        let converts = VisibleCursor::notes_deleted_ranges;
+        let takes_notes = VisibleCursor::takes_notes;
         self.core.statistics.is_some()
             || self.due_us.is_some()
             || self.time_len > 0
-            || self.inner().is_some_and(converts)
+            || self.inner().is_some_and(takes_notes)
     }
 
     #[inline(always)]
@@ -240,22 +241,49 @@ impl DbIterator {
         }
         self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
         if self.is_watched {
-            self.convert_deletions();
+            self.use_notes(false);
         }
         self.count_seek(start);
     }
 
+    /// Does what the notes of the last move ask for; `is_step` after one to the next key.
+    fn use_notes(&mut self, is_step: bool) {
+        let Some(shell) = self.shell.as_mut().filter(|s| s.cursor.takes_notes()) else {
+            return;
+        };
+        let is_flush_due = shell.cursor.end_move(is_step);
+        if let Some(range) = shell.cursor.take_deleted_range() {
+            self.convert_deletions(&range);
+        }
+        if is_flush_due {
+            self.ask_for_flush();
+            if seeded(Bug::ScanLosesPlace) {
+                let _as_before = self.renew();
+            }
+        }
+    }
+
+    /// Has the memtable flushed: it hides too much.
+    #[cold]
+    fn ask_for_flush(&self) {
+        if self.family.ask_for_flush(&self.view) {
+            self.core.background_cv.notify();
+        }
+    }
+
+    /// The walks over the cursors are over.
+    fn end_notes(&mut self) {
+        let shell = self.shell.as_mut();
+        if shell.is_some_and(|shell| shell.cursor.end_use()) {
+            self.ask_for_flush();
+        }
+    }
+
     /// Writes the stretch of deletions that the last move met as a range deletion, for later reads.
-    fn convert_deletions(&mut self) {
-        let Some(shell) = self.shell.as_mut() else {
-            return;
-        };
-        let Some(range) = shell.cursor.take_deleted_range() else {
-            return;
-        };
+    fn convert_deletions(&mut self, range: &DeletedRange) {
         let converted = self
             .family
-            .convert(&self.view, self.seq, self.ingestions, &range);
+            .convert(&self.view, self.seq, self.ingestions, range);
         let ticker = match converted {
             Ok(true) => Ticker::ReadPathRangeTombstonesInserted,
             // It only saves work.
@@ -298,7 +326,7 @@ impl DbIterator {
             self.end_step();
             if self.is_watched {
                 self.count(Ticker::NumberDbNext, Ticker::NumberDbNextFound);
-                self.convert_deletions();
+                self.use_notes(true);
                 self.check_deadline();
                 self.check_time();
             }
@@ -391,7 +419,7 @@ impl DbIterator {
             self.end_step();
             if self.is_watched {
                 self.count(Ticker::NumberDbPrev, Ticker::NumberDbPrevFound);
-                self.convert_deletions();
+                self.use_notes(false);
                 self.check_deadline();
                 self.check_time();
             }
@@ -457,6 +485,7 @@ impl DbIterator {
 
     #[cold]
     fn fail(&mut self, e: Error) {
+        self.end_notes();
         self.failure = Some((e, self.shell.take()));
     }
 
@@ -601,7 +630,9 @@ impl DbIterator {
             seq,
         };
         let shell = Shell::of(&wanted)?;
+        self.end_notes();
         self.shell = Some(shell);
+        self.is_watched = self.looked_at.is_some() || self.is_always_watched();
         self.failure = None;
         self.view = view;
         self.ingestions = ingestions;
@@ -610,6 +641,14 @@ impl DbIterator {
         self.reported_reseeks = 0;
         self.handed_over = VisibleCounters::default();
         Ok(())
+    }
+
+    /// The end of an iterator that was watched: all are with statistics.
+    fn end_watched(&mut self) {
+        self.end_notes();
+        if let Some(s) = &self.core.statistics {
+            s.add(Ticker::NoIteratorDeleted, 1);
+        }
     }
 
     fn count(&mut self, tried: Ticker, found: Ticker) {
@@ -637,8 +676,8 @@ impl DbIterator {
 
 impl Drop for DbIterator {
     fn drop(&mut self) {
-        if let Some(s) = &self.core.statistics {
-            s.add(Ticker::NoIteratorDeleted, 1);
+        if self.is_watched {
+            self.end_watched();
         }
         if let Some(shell) = self.shell.take() {
             shell.park(&self.view);

@@ -17,7 +17,7 @@ use esker_format::{Level, Seq};
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::tombstone::{ClippedTombstones, ReadTombstones};
 use esker_lsm::version::LevelFiles;
-use esker_lsm::visible::{VisibleCursor, VisibleOptions};
+use esker_lsm::visible::{HiddenLimits, VisibleCursor, VisibleOptions};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
@@ -157,7 +157,10 @@ impl Shell {
             !options.total_order_seek && (options.prefix_same_as_start || options.auto_prefix_mode);
         let merged =
             MergingCursor::new(runs.sources, family.order.clone()).with_filtered_seeks(filtered);
-        let visible = visible_options(wanted, family_options);
+        let mut visible = visible_options(wanted, family_options);
+        if has_mem {
+            visible.hidden_limits = hidden_limits(options, family_options);
+        }
         Ok(Box::new(Shell {
             cursor: VisibleCursor::new(merged, runs.deletions, visible)?,
             reuse: reading
@@ -348,5 +351,17 @@ fn min_deleted_run(wanted: &Wanted<'_>, family: &FamilyOptions) -> u32 {
         family.min_tombstones_for_range_conversion
     } else {
         0
+    }
+}
+
+/// From how many hidden entries of the memtable that takes writes, the newest run, an iterator has
+/// it flushed. A tailing one has not, as in RocksDB.
+fn hidden_limits(options: &ReadOptions, family: &FamilyOptions) -> HiddenLimits {
+    if options.tailing {
+        return HiddenLimits::default();
+    }
+    HiddenLimits {
+        in_move: family.memtable_op_scan_flush_trigger,
+        on_average: family.memtable_avg_op_scan_flush_trigger,
     }
 }

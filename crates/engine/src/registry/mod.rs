@@ -36,6 +36,8 @@ pub(crate) struct Jobs {
     pub(crate) flush_now: HashSet<FamilyId>,
     /// Families whose memtable is to be switched and flushed for its readers.
     pub(crate) flush_for_reads: BTreeSet<FamilyId>,
+    /// Families whose memtable is to be switched: it hides too much from iterators.
+    pub(crate) switch_for_scans: BTreeSet<FamilyId>,
     /// Steps of manual compactions that run, on their callers' threads.
     pub(crate) manual: usize,
     /// Manual compactions give up while above 0. Below 0 when they were allowed before they were
@@ -54,6 +56,11 @@ impl Jobs {
         more <= limits.flushes
             || more <= limits.most_flushes
                 && self.compactions + more <= limits.compactions + limits.flushes
+    }
+
+    /// Whether memtables are to be switched for their readers.
+    pub(crate) fn has_switches(&self) -> bool {
+        !self.flush_for_reads.is_empty() || !self.switch_for_scans.is_empty()
     }
 
     /// Whether another compaction may start.

@@ -74,6 +74,18 @@ impl WritePath {
         }
     }
 
+    /// Switches those memtables of `families` that hide too much from iterators.
+    pub(crate) fn switch_hiding(&self, families: &[Arc<Family>]) -> Result<()> {
+        let mut log = self.lock();
+        // Another switch may have come first.
+        let wants = |f: &&Arc<Family>| f.wants_flush_for_scans();
+        let hiding: Vec<_> = families.iter().filter(wants).cloned().collect();
+        if hiding.is_empty() {
+            return Ok(());
+        }
+        self.switch_memtables(&mut log, &hiding, FlushReason::WriteBufferFull)
+    }
+
     /// Memtables take too much memory: sees to it that flushes give some back.
     #[cold]
     pub(super) fn make_room(&self, log: &mut LogGuard<'_>, options: &WriteOptions) -> Result<()> {

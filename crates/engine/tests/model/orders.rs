@@ -78,6 +78,7 @@ pub(crate) fn options_of(family: usize, rng: &mut Rng) -> FamilyOptions {
     o.memtable_max_range_deletions = if rng.one_in(3) { 5 } else { 0 };
     o.min_tombstones_for_range_conversion = if rng.one_in(2) { 2 } else { 0 };
     o.paranoid_file_checks = rng.one_in(4);
+    o.memtable_op_scan_flush_trigger = if rng.one_in(4) { 2 } else { 0 };
     let table: &[&[(&str, &str)]] = &[
         &[("block_size", "512")],
         &[

@@ -22,12 +22,8 @@ impl<C: Cursor> VisibleCursor<C> {
     /// Finds the previous key to show; the child stands before it, or on its oldest version.
     pub(super) fn find_backward(&mut self) {
         self.walk_backward();
-        if self.deleted.is_open() {
-            if self.error.is_some() {
-                self.deleted.abandon();
-            } else {
-                self.deleted.close(None);
-            }
+        if self.notes.as_ref().is_some_and(|n| n.has_open_run()) {
+            self.close_run_backward();
         }
     }
 
@@ -50,8 +46,8 @@ impl<C: Cursor> VisibleCursor<C> {
             match self.resolve_backward() {
                 Ok(true) => return self.show_saved(),
                 Ok(false) if self.error.is_some() => return,
-                Ok(false) if self.is_deleted && self.deleted.is_on() => {
-                    self.deleted.push_before(&self.saved_key);
+                Ok(false) if self.is_deleted && self.notes.is_some() => {
+                    self.note_deletion_before();
                 }
                 Ok(false) => {}
                 Err(e) => return self.fail(e),

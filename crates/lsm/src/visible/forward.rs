@@ -59,21 +59,10 @@ impl<C: Cursor> VisibleCursor<C> {
         show: &mut impl FnMut(&[u8], &[u8]),
     ) -> bool {
         let shown = self.walk_forward(skipping, show);
-        if self.deleted.is_open() {
-            self.close_deleted_forward();
+        if self.notes.as_ref().is_some_and(|n| n.has_open_run()) {
+            self.close_run_forward();
         }
         shown
-    }
-
-    #[cold]
-    fn close_deleted_forward(&mut self) {
-        let mut deleted = std::mem::take(&mut self.deleted);
-        if self.error.is_some() {
-            deleted.abandon();
-        } else {
-            deleted.close(self.valid().then(|| self.full_key()));
-        }
-        self.deleted = deleted;
     }
 
     #[inline(always)]
@@ -145,8 +134,8 @@ impl<C: Cursor> VisibleCursor<C> {
                     skipping = true;
                     let is_deletion = matches!(verdict, Verdict::Hide);
                     self.counters.deletions_skipped += u64::from(is_deletion);
-                    if is_deletion && self.deleted.is_on() {
-                        self.deleted.push(&self.saved_key);
+                    if is_deletion && self.notes.is_some() {
+                        self.note_deletion();
                     }
                     if !self.count_skip() {
                         return false;
@@ -196,8 +185,20 @@ impl<C: Cursor> VisibleCursor<C> {
     /// One step on, or past all that is hidden when there is much of it.
     #[inline]
     fn step_or_reseek(&mut self, hidden: bool, run: &mut u64) {
-        if *run <= self.options.max_sequential_skip {
+        if *run <= self.plain_steps {
             return self.child.next();
+        }
+        self.note_or_reseek(hidden, run);
+    }
+
+    /// The same where the entry is counted, or where there is much that is hidden.
+    #[inline(never)]
+    fn note_or_reseek(&mut self, hidden: bool, run: &mut u64) {
+        if self.notes.is_some() {
+            self.note_passed(hidden);
+            if *run <= self.options.max_sequential_skip {
+                return self.child.next();
+            }
         }
         *run = 0;
         self.counters.reseeks += 1;

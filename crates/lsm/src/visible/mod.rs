@@ -13,20 +13,23 @@
 mod backward;
 mod deleted;
 mod forward;
+mod hidden;
+mod notes;
 mod options;
 
 pub use deleted::DeletedRange;
+pub use hidden::HiddenLimits;
 pub use options::{NoBlobs, PrefixLength, ValueResolver, VisibleCounters, VisibleOptions};
 
 use crate::merge_operator::{self, Base, full_merge};
 use crate::point::strip_preferred_seqno;
 use crate::tombstone::ReadTombstones;
-use deleted::DeletedRun;
 use esker_format::entry_batch::{BatchLimits, EntryBatch};
 use esker_format::key::{append_internal, seq_of, user_key};
 use esker_format::{Cursor, ParsedKey, Seq, ValueType, timestamp, wide_column};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
+use notes::Notes;
 use std::cmp::Ordering;
 
 /// Bytes that a buffer keeps while the cursor is not used.
@@ -86,7 +89,10 @@ pub struct VisibleCursor<C> {
     skipped: u64,
     /// Entries that were shown at once, for the room that they take.
     batch: EntryBatch,
-    deleted: DeletedRun,
+    /// Hidden entries of a key that are stepped over before anything else is done.
+    plain_steps: u64,
+    /// What its owner wants to know of the way; most want nothing.
+    notes: Option<Box<Notes>>,
     /// The newest version of the key that was looked at last, going backward, is a deletion.
     is_deleted: bool,
 }
@@ -116,9 +122,10 @@ impl<C: Cursor> VisibleCursor<C> {
             )));
         }
         options.pad_bounds(ts);
-        let least = if ts == 0 { options.min_deleted_run } else { 0 };
         Ok(VisibleCursor {
             child,
+            plain_steps: options.plain_steps(),
+            notes: Notes::wanted(&options),
             options,
             tombstones,
             ts,
@@ -139,7 +146,6 @@ impl<C: Cursor> VisibleCursor<C> {
             counters: VisibleCounters::default(),
             skipped: 0,
             batch: EntryBatch::default(),
-            deleted: DeletedRun::new(least),
             is_deleted: false,
         })
     }
@@ -230,17 +236,6 @@ impl<C: Cursor> VisibleCursor<C> {
     /// What was skipped on the way, since the cursor was made.
     pub fn counters(&self) -> &VisibleCounters {
         &self.counters
-    }
-
-    /// Whether stretches of deleted keys are noted ([`VisibleCursor::take_deleted_range`]).
-    #[inline]
-    pub fn notes_deleted_ranges(&self) -> bool {
-        self.deleted.is_on()
-    }
-
-    /// The stretch of deleted keys that the last move met, if it was long enough.
-    pub fn take_deleted_range(&mut self) -> Option<DeletedRange> {
-        self.deleted.take()
     }
 
     /// The child.
@@ -424,7 +419,7 @@ impl<C: Cursor> VisibleCursor<C> {
         take: fn(&mut C, &BatchLimits<'_>, &mut EntryBatch),
         mut show: impl FnMut(&[u8], &[u8]),
     ) -> usize {
-        let asks = self.ts > 0 || self.prefix.is_some() || self.deleted.is_on();
+        let asks = self.ts > 0 || self.prefix.is_some() || self.notes.is_some();
         self.batch.clear();
         if most > 1 && self.at == At::Child && !asks && self.tombstones.is_empty() {
             let bound = match self.direction {
@@ -489,11 +484,8 @@ impl<C: Cursor> VisibleCursor<C> {
     pub fn prev(&mut self) {
         debug_assert!(self.valid(), "prev on a cursor that is not valid");
         self.skipped = 0;
-        if self.deleted.is_on() {
-            let mut deleted = std::mem::take(&mut self.deleted);
-            deleted.reset();
-            deleted.begin_before(self.full_key());
-            self.deleted = deleted;
+        if self.notes.is_some() {
+            self.begin_prev();
         }
         if self.direction == Direction::Forward {
             if matches!(self.at, At::Child | At::ChildKey) {
@@ -517,8 +509,8 @@ impl<C: Cursor> VisibleCursor<C> {
         self.error = None;
         self.skipped = 0;
         self.counters.seeks += 1;
-        if self.deleted.is_on() {
-            self.deleted.reset();
+        if let Some(notes) = &mut self.notes {
+            notes.begin_walk();
         }
         self.prefix = match target {
             Some(target) if self.options.prefix_same_as_start => self.options.prefix_of(target),

@@ -1,5 +1,6 @@
 //! What a reader asks of its iterator.
 
+use super::hidden::HiddenLimits;
 use crate::merge_operator::MergeOperator;
 use esker_format::{KeyOrder, Seq, timestamp};
 use esker_status::{Error, Result};
@@ -56,6 +57,8 @@ pub struct VisibleOptions {
     /// Stretches of at least this many deleted keys are noted; 0 for none. Not in orders with
     /// timestamps.
     pub min_deleted_run: u32,
+    /// From how many hidden entries of the newest run on the owner is told.
+    pub hidden_limits: HiddenLimits,
     /// Combines operands; without one an operand is an error.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// Reads blobs; without one a blob index is an error.
@@ -77,6 +80,7 @@ impl VisibleOptions {
             max_sequential_skip: 8,
             max_skippable_internal_keys: 0,
             min_deleted_run: 0,
+            hidden_limits: HiddenLimits::default(),
             merge_operator: None,
             resolver: None,
         }
@@ -86,6 +90,16 @@ impl VisibleOptions {
     pub(super) fn pad_bounds(&mut self, ts: usize) {
         for bound in [&mut self.lower, &mut self.upper].into_iter().flatten() {
             bound.resize(bound.len() + ts, timestamp::GREATEST);
+        }
+    }
+
+    /// Hidden entries of a key that a walk forward steps over before it does anything else: none
+    /// where each is counted.
+    pub(super) fn plain_steps(&self) -> u64 {
+        if self.hidden_limits.is_any() {
+            0
+        } else {
+            self.max_sequential_skip
         }
     }
 

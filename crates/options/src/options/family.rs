@@ -70,10 +70,12 @@ option_table! {
     experimental_mempurge_threshold: f64 = 0.0, Accepted("memtables are flushed"), Memory, Both, AnyTime;
     /// Range deletions after which a memtable is flushed; 0 for no limit.
     memtable_max_range_deletions: u32 = 0, Live, Memory, New, AnyTime;
-    /// Hidden entries in one scan step after which a memtable is flushed; 0 for no limit.
-    memtable_op_scan_flush_trigger: u32 = 0, Accepted("memtables are flushed by size"), Memory, New, AnyTime;
-    /// The same, on average over a scan.
-    memtable_avg_op_scan_flush_trigger: u32 = 0, Accepted("memtables are flushed by size"), Memory, New, AnyTime;
+    /// Hidden entries of a memtable that an iterator passes in one seek or step forward, after which
+    /// the memtable is flushed; 0 for no limit.
+    memtable_op_scan_flush_trigger: u32 = 0, Live, Memory, New, AnyTime;
+    /// The same, on average over a seek and the steps after it, where that limit is reached in all
+    /// of them together.
+    memtable_avg_op_scan_flush_trigger: u32 = 0, Live, Memory, New, AnyTime;
     /// Point deletions in a row that become a range deletion; 0 never.
     min_tombstones_for_range_conversion: u32 = 0, Live, Memory, New, AnyTime;
     /// Looks up several keys of a memtable together.

@@ -350,6 +350,12 @@ impl Linter<'_> {
             "set it below max_write_buffer_number",
         );
         self.advise_if(
+            o.memtable_avg_op_scan_flush_trigger > 0 && o.memtable_op_scan_flush_trigger == 0,
+            "memtable_avg_op_scan_flush_trigger",
+            "it is the lower limit beside memtable_op_scan_flush_trigger, and has no effect alone",
+            "set memtable_op_scan_flush_trigger, too",
+        );
+        self.advise_if(
             db.db_write_buffer_size > 0 && o.write_buffer_size > db.db_write_buffer_size,
             "write_buffer_size",
             "one memtable may be larger than all of them together (db_write_buffer_size)",

@@ -63,6 +63,7 @@ pub(super) fn choices(area: Area) -> &'static [(&'static str, &'static [&'static
             ("memory_budget", &["0", "0", "2097152"]),
             ("save_block_cache", &["true"]),
             ("block_cache", &["64K", TIERED]),
+            ("memtable_op_scan_flush_trigger", &["0", "0", "2"]),
         ],
         Area::Ingestion => &[
             ("db_write_buffer_size", &["2048", "6000"]),

@@ -192,6 +192,13 @@ impl Settings {
         if around.one_in(4) {
             settings.push("block_cache", area::TIERED);
         }
+        if around.one_in(4) {
+            settings.push("memtable_op_scan_flush_trigger", *around.pick(&["1", "3"]));
+            settings.push(
+                "memtable_avg_op_scan_flush_trigger",
+                *around.pick(&["0", "1"]),
+            );
+        }
         if let Some(area) = area_of(seed) {
             settings.lean(area);
         }
