@@ -73,7 +73,7 @@ pub trait Cursor {
     fn block_bytes(&self) -> &[u8] {
         &[]
     }
-    /// Where a cursor is over several runs, newest first: the run that the current entry comes from.
+    /// Where a cursor is over several runs, newest first: the run of the current entry.
     /// Only while valid.
     fn current_run(&self) -> usize {
         0

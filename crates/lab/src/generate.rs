@@ -342,7 +342,7 @@ pub struct Pacer {
     nanos_per_unit: f64,
     start: Instant,
     owed: f64,
-    /// By how many nanoseconds the last sleep was too long: the client's lateness, not the engine's.
+    /// By how many nanoseconds the last sleep was too long: the client is late, not the engine.
     overslept: f64,
     /// A rate that changes, the threads that share it, and when it was looked at.
     sine: Option<(Sine, f64, Instant)>,

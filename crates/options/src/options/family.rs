@@ -70,8 +70,8 @@ option_table! {
     experimental_mempurge_threshold: f64 = 0.0, Accepted("memtables are flushed"), Memory, Both, AnyTime;
     /// Range deletions after which a memtable is flushed; 0 for no limit.
     memtable_max_range_deletions: u32 = 0, Live, Memory, New, AnyTime;
-    /// Hidden entries of a memtable that an iterator passes in one seek or step forward, after which
-    /// the memtable is flushed; 0 for no limit.
+    /// Hidden entries of a memtable that an iterator passes in one seek or step forward, after
+    /// which the memtable is flushed; 0 for no limit.
     memtable_op_scan_flush_trigger: u32 = 0, Live, Memory, New, AnyTime;
     /// The same, on average over a seek and the steps after it, where that limit is reached in all
     /// of them together.

@@ -5,9 +5,9 @@
 //!
 //! - A release hands the lock to the first waiter that is *ready*: it spins, or it was woken once
 //!   and came too late.
-//! - If no waiter is ready, the release wakes the first and leaves the lock free. A transaction that
-//!   comes meanwhile may take it. The woken waiter is ready from then on, so the next release hands
-//!   the lock to it.
+//! - If no waiter is ready, the release wakes the first and leaves the lock free. A transaction
+//!   that comes meanwhile may take it. The woken waiter is ready from then on, so the next release
+//!   hands the lock to it.
 //! - The first waiter is woken as well once it has been overtaken for [`OVERTAKEN_US`].
 //!
 //! So no waiter starves: the first is woken, and is overtaken at most until it is awake.
