@@ -388,6 +388,9 @@ fn readers_without_write_access_flush_nothing() {
     assert!(!is_flushed(&db));
 }
 
+/// An iterator, and the entries that it is to show.
+type Held = (DbIterator, Vec<(Vec<u8>, Vec<u8>)>);
+
 /// Iterators that have memtables flushed all the time show what was there when they were made.
 #[test]
 fn every_iterator_shows_its_state() {
@@ -400,7 +403,7 @@ fn every_iterator_shows_its_state() {
         );
         let mut rng = Rng::new(seed);
         let mut model = BTreeMap::new();
-        let mut held: Vec<(DbIterator, Vec<(Vec<u8>, Vec<u8>)>)> = Vec::new();
+        let mut held: Vec<Held> = Vec::new();
         for op in 0..2_000_u64 {
             let n = rng.below(60) as u32;
             match rng.below(10) {

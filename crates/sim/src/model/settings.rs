@@ -193,10 +193,13 @@ impl Settings {
             settings.push("block_cache", area::TIERED);
         }
         if around.one_in(4) {
-            settings.push("memtable_op_scan_flush_trigger", *around.pick(&["1", "3"]));
+            settings.push(
+                "memtable_op_scan_flush_trigger",
+                around.pick::<&str>(&["1", "3"]),
+            );
             settings.push(
                 "memtable_avg_op_scan_flush_trigger",
-                *around.pick(&["0", "1"]),
+                around.pick::<&str>(&["0", "1"]),
             );
         }
         if let Some(area) = area_of(seed) {
