@@ -389,7 +389,7 @@ fn readers_without_write_access_flush_nothing() {
 }
 
 /// An iterator, and the entries that it is to show.
-type Held = (DbIterator, Vec<(Vec<u8>, Vec<u8>)>);
+type Expected = (DbIterator, Vec<(Vec<u8>, Vec<u8>)>);
 
 /// Iterators that have memtables flushed all the time show what was there when they were made.
 #[test]
@@ -403,7 +403,7 @@ fn every_iterator_shows_its_state() {
         );
         let mut rng = Rng::new(seed);
         let mut model = BTreeMap::new();
-        let mut held: Vec<Held> = Vec::new();
+        let mut held: Vec<Expected> = Vec::new();
         for op in 0..2_000_u64 {
             let n = rng.below(60) as u32;
             match rng.below(10) {
