@@ -62,6 +62,7 @@ impl Services {
         let _inside = Callback::enter(Told::Flush(family.id, oldest));
         self.tell_pending();
         let sum = |f: fn(&MemTable) -> u64| mems.iter().map(|m| f(m)).sum::<u64>();
+        let reason = flush_reason(mems);
         self.log_event(
             self.event("flush_started", job)
                 .text("cf_name", &family.name)
@@ -70,9 +71,9 @@ impl Services {
                 .number("num_deletes", sum(MemTable::deletions))
                 .number("total_data_size", sum(MemTable::data_bytes))
                 .number("memory_usage", sum(|m| m.memory_usage() as u64))
-                .text("flush_reason", flush_reason(mems).text()),
+                .text("flush_reason", reason.text()),
         );
-        let counted = match flush_reason(mems) {
+        let counted = match reason {
             FlushReason::WriteBufferFull => Some(Ticker::FlushReasonWriteBufferFull),
             FlushReason::WriteBufferManager => Some(Ticker::FlushReasonWriteBufferManager),
             FlushReason::TooManyRangeDeletions => {

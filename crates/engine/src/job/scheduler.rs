@@ -396,10 +396,11 @@ pub(super) fn flush_for_reads(core: &Arc<Core>) {
 /// Switches memtables that hide too much from iterators.
 pub(super) fn switch_for_scans(core: &Core) {
     let wanted = core.background.jobs.lock().switch_for_scans.clone();
-    let families = core.trees.families.among(wanted.iter().copied().collect());
-    if families.is_empty() {
+    if wanted.is_empty() {
         return;
     }
+    // One that was dropped is not among them, and is wanted no longer.
+    let families = core.trees.families.among(wanted.iter().copied().collect());
     let switched = core.writes.switch_hiding(&families);
     if let Err(e) = &switched {
         core.services
