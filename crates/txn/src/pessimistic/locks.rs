@@ -281,14 +281,11 @@ impl LockTable {
             locks.insert(key.to_vec(), RowLock::held_by(request, exclusive));
             return Ok(());
         };
-        if lock.is_open_to(me, exclusive) {
-            lock.give(request, exclusive);
-        } else if self.steal(lock, me) {
-            lock.give_stolen(request, exclusive);
-        } else {
+        if !lock.is_open_to(me, exclusive) && !self.steal(lock, me) {
             let others = lock.holders().iter().copied().filter(|id| *id != me);
             return Err(Refused::By(others.collect()));
         }
+        lock.give(request, exclusive);
         let mut granted = Granted::new();
         lock.share(&mut granted);
         self.follow(lock, &granted);
@@ -327,36 +324,31 @@ impl LockTable {
 
     /// A transaction gives up waiting.
     fn leave(&self, map: &LockMap, stripe: &Stripe, locks: &mut Locks, me: u64, key: &[u8]) {
-        if let Some(lock) = locks.get_mut(key) {
-            lock.leave(me);
-            let granted = lock.pass_on(|| self.clock.now_us());
-            self.passed_on(map, stripe, locks, key, &granted);
-        }
+        let leave = |lock: &mut RowLock| lock.leave(me, || self.clock.now_us());
+        self.change(map, stripe, locks, key, leave);
     }
 
     /// A holder of `key` lets go.
     fn release(&self, map: &LockMap, stripe: &Stripe, locks: &mut Locks, me: u64, key: &[u8]) {
-        if let Some(lock) = locks.get_mut(key) {
-            let granted = lock.release(me, || self.clock.now_us());
-            self.passed_on(map, stripe, locks, key, &granted);
-        }
+        let release = |lock: &mut RowLock| lock.release(me, || self.clock.now_us());
+        self.change(map, stripe, locks, key, release);
     }
 
-    /// After a lock was handed on; it goes if nobody wants it.
-    fn passed_on(
+    /// Changes a lock, which may hand it to waiters; it goes if nobody wants it.
+    fn change(
         &self,
         map: &LockMap,
         stripe: &Stripe,
         locks: &mut Locks,
         key: &[u8],
-        granted: &Granted,
+        change: impl FnOnce(&mut RowLock) -> Granted,
     ) {
-        let Some(lock) = locks.get(key) else {
+        let Some(lock) = locks.get_mut(key) else {
             return;
         };
+        let granted = change(lock);
         if !lock.is_unused() {
-            self.follow(lock, granted);
-            return;
+            return self.follow(lock, &granted);
         }
         locks.remove(key);
         map.count.fetch_sub(1, Ordering::Relaxed);

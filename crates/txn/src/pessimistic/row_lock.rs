@@ -153,7 +153,7 @@ impl RowLock {
         *self.holders == [id] || self.holders.is_empty() || !(self.exclusive || exclusive)
     }
 
-    /// Makes the transaction a holder: beside the others where all share it, else alone.
+    /// Makes the transaction a holder: beside the others where all share it, else in their place.
     pub(super) fn give(&mut self, request: &Request, exclusive: bool) {
         let me = request.transaction;
         self.queue.retain(|w| w.id() != me);
@@ -174,20 +174,20 @@ impl RowLock {
         };
     }
 
-    /// Takes it from its holders for the transaction.
-    pub(super) fn give_stolen(&mut self, request: &Request, exclusive: bool) {
-        self.holders.clear();
-        self.give(request, exclusive);
-    }
-
     /// A holder lets go. Says which waiters hold it now.
     pub(super) fn release(&mut self, id: u64, now_us: impl FnOnce() -> u64) -> Granted {
         self.holders.retain(|holder| *holder != id);
         self.pass_on(now_us)
     }
 
+    /// A waiter gives up. Says which other waiters hold it now.
+    pub(super) fn leave(&mut self, id: u64, now_us: impl FnOnce() -> u64) -> Granted {
+        self.queue.retain(|w| w.id() != id);
+        self.pass_on(now_us)
+    }
+
     /// Hands it to waiters that are ready, or wakes one.
-    pub(super) fn pass_on(&mut self, now_us: impl FnOnce() -> u64) -> Granted {
+    fn pass_on(&mut self, now_us: impl FnOnce() -> u64) -> Granted {
         let mut granted = Granted::new();
         if self.queue.is_empty() {
             return granted;
@@ -202,9 +202,7 @@ impl RowLock {
             return granted;
         };
         self.hand_over(at, &mut granted);
-        if !self.exclusive {
-            self.share(&mut granted);
-        }
+        self.share(&mut granted);
         if let Some(first) = self.queue.front_mut()
             && !first.is_ready()
             && now_us().saturating_sub(first.since_us) >= OVERTAKEN_US
@@ -266,11 +264,6 @@ impl RowLock {
         if let Some(waiter) = self.waiter(id) {
             waiter.is_spinning = false;
         }
-    }
-
-    /// The transaction waits no longer.
-    pub(super) fn leave(&mut self, id: u64) {
-        self.queue.retain(|w| w.id() != id);
     }
 
     /// Whether the transaction is the first that waits: it takes the lock from holders that expire.
