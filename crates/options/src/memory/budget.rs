@@ -250,10 +250,11 @@ impl MemoryBudget {
         (self.buffers.buffer_size() / 2).max(MEMTABLE_MIN)
     }
 
-    /// Changes the time between two looks, from a millisecond up.
+    /// Changes the time between two looks, from a millisecond up. The next look is due at once.
     pub fn set_interval(&self, interval: Duration) {
         let us = u64::try_from(interval.as_micros()).unwrap_or(u64::MAX);
         self.interval_us.store(us.max(1000), Ordering::Relaxed);
+        self.due_us.store(0, Ordering::Relaxed);
     }
 
     /// The budget now.

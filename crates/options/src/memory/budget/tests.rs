@@ -223,4 +223,9 @@ fn one_thread_looks_when_it_is_time_to() {
     assert!(!looked(1180));
     rig.budget.members.lock().clear();
     assert!(looked(1300), "without members, too");
+    rig.budget.set_interval(Duration::from_secs(100));
+    assert!(looked(1400));
+    assert!(!looked(1402));
+    rig.budget.set_interval(Duration::from_millis(1));
+    assert!(looked(1404), "a shorter interval counts at once");
 }
