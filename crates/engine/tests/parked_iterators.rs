@@ -1,6 +1,9 @@
 //! Iterators one after the other, which share cursors, and seeks between tables: each shows what a
 //! new iterator over all entries shows.
 
+mod common;
+
+use common::numbered::{all, forward, key, put};
 use esker::options::FamilyOptions;
 use esker::{Db, Options, ReadOptions};
 use std::collections::BTreeMap;
@@ -11,38 +14,13 @@ fn open(options: Options) -> (tempfile::TempDir, Db) {
     (dir, db)
 }
 
-fn key(n: u32) -> Vec<u8> {
-    format!("k{n:06}").into_bytes()
-}
-
 fn seen(db: &Db) -> Vec<Vec<u8>> {
-    keys(db.iter())
-}
-
-fn keys(mut it: esker::DbIterator) -> Vec<Vec<u8>> {
-    let mut keys = Vec::new();
-    it.seek_to_first();
-    while it.valid() {
-        keys.push(it.key().to_vec());
-        it.next();
-    }
-    it.status().expect("walks to the end");
-    keys
-}
-
-fn put(db: &Db, numbers: impl IntoIterator<Item = u32>) {
-    for n in numbers {
-        db.put(key(n), n.to_le_bytes()).expect("written");
-    }
+    forward(db.iter())
 }
 
 fn delete_range(db: &Db, from: u32, to: u32) {
     db.delete_range_cf(&db.default_family_handle(), key(from), key(to))
         .expect("deleted");
-}
-
-fn all(numbers: impl IntoIterator<Item = u32>) -> Vec<Vec<u8>> {
-    numbers.into_iter().map(key).collect()
 }
 
 #[test]
@@ -76,13 +54,13 @@ fn an_iterator_at_a_snapshot_does_not_see_what_the_last_one_saw() {
     for _ in 0..3 {
         assert_eq!(seen(&db), all(0..20));
         let older = db.iter_opt(&family, ReadOptions::default(), Some(&snapshot));
-        assert_eq!(keys(older), all(0..10));
+        assert_eq!(forward(older), all(0..10));
     }
     // A range deletion that only the newer iterators see.
     delete_range(&db, 5, 15);
     for _ in 0..3 {
         let older = db.iter_opt(&family, ReadOptions::default(), Some(&snapshot));
-        assert_eq!(keys(older), all(0..10));
+        assert_eq!(forward(older), all(0..10));
         assert_eq!(seen(&db), all((0..5).chain(15..20)));
     }
 }
@@ -98,7 +76,7 @@ fn bounds_and_ways_of_reading_are_those_of_each_iterator() {
         let mut options = ReadOptions::default();
         options.iterate_lower_bound = low.map(key);
         options.iterate_upper_bound = high.map(key);
-        keys(db.iter_opt(&family, options, None))
+        forward(db.iter_opt(&family, options, None))
     };
     for _ in 0..2 {
         assert_eq!(within(Some(90), Some(110)), all(90..110));
@@ -107,7 +85,10 @@ fn bounds_and_ways_of_reading_are_those_of_each_iterator() {
         assert_eq!(within(Some(195), None), all(195..200));
         let mut without_cache = ReadOptions::default();
         without_cache.fill_cache = false;
-        assert_eq!(keys(db.iter_opt(&family, without_cache, None)), all(0..200));
+        assert_eq!(
+            forward(db.iter_opt(&family, without_cache, None)),
+            all(0..200)
+        );
     }
 }
 
@@ -145,7 +126,7 @@ fn an_iterator_outlives_its_database_and_parks_nothing_there() {
     let (first, second) = (db.iter(), db.iter());
     drop(first);
     drop(db);
-    assert_eq!(keys(second), all(0..10));
+    assert_eq!(forward(second), all(0..10));
     let db = Db::open(dir.path(), Options::new()).expect("opens: nobody has it");
     assert_eq!(seen(&db), all(0..10));
 }

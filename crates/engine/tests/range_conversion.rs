@@ -4,6 +4,7 @@
 mod common;
 
 use common::Rng;
+use common::numbered::{all, delete, forward, key, put};
 use esker::observe::{Statistics, Ticker};
 use esker::{Db, DbIterator, IngestOptions, Options, ReadOptions, Snapshot, SstFileWriter};
 use std::collections::BTreeMap;
@@ -27,37 +28,6 @@ fn open(changes: &str) -> (tempfile::TempDir, Db, Arc<Statistics>) {
     let (options, statistics) = options(changes);
     let db = Db::open(dir.path().join("db"), options).expect("opens");
     (dir, db, statistics)
-}
-
-fn key(n: u32) -> Vec<u8> {
-    format!("k{n:06}").into_bytes()
-}
-
-fn put(db: &Db, numbers: impl IntoIterator<Item = u32>) {
-    for n in numbers {
-        db.put(key(n), n.to_le_bytes()).expect("written");
-    }
-}
-
-fn delete(db: &Db, numbers: impl IntoIterator<Item = u32>) {
-    for n in numbers {
-        db.delete(key(n)).expect("deleted");
-    }
-}
-
-fn all(numbers: impl IntoIterator<Item = u32>) -> Vec<Vec<u8>> {
-    numbers.into_iter().map(key).collect()
-}
-
-fn forward(mut it: DbIterator) -> Vec<Vec<u8>> {
-    let mut keys = Vec::new();
-    it.seek_to_first();
-    while it.valid() {
-        keys.push(it.key().to_vec());
-        it.next();
-    }
-    it.status().expect("walks to the end");
-    keys
 }
 
 fn backward(mut it: DbIterator) -> Vec<Vec<u8>> {

@@ -4,6 +4,7 @@
 mod common;
 
 use common::Rng;
+use common::numbered::{delete, forward, key, put};
 use esker::observe::{EventListener, FlushInfo, FlushReason, Statistics, Ticker};
 use esker::{Db, DbIterator, FlushOptions, IngestOptions, Options, ReadOptions, SstFileWriter};
 use std::collections::BTreeMap;
@@ -22,22 +23,6 @@ fn open(changes: &str) -> (tempfile::TempDir, Db) {
     let dir = tempfile::tempdir().expect("a directory");
     let db = Db::open(dir.path().join("db"), options(changes)).expect("opens");
     (dir, db)
-}
-
-fn key(n: u32) -> Vec<u8> {
-    format!("k{n:06}").into_bytes()
-}
-
-fn put(db: &Db, numbers: impl IntoIterator<Item = u32>) {
-    for n in numbers {
-        db.put(key(n), n.to_le_bytes()).expect("written");
-    }
-}
-
-fn delete(db: &Db, numbers: impl IntoIterator<Item = u32>) {
-    for n in numbers {
-        db.delete(key(n)).expect("deleted");
-    }
 }
 
 fn number(db: &Db, name: &str) -> u64 {
@@ -59,17 +44,6 @@ fn is_flushed(db: &Db) -> bool {
 
 fn read_with(db: &Db, options: ReadOptions) -> DbIterator {
     db.iter_opt(&db.default_family_handle(), options, None)
-}
-
-fn walk(mut it: DbIterator) -> Vec<Vec<u8>> {
-    let mut keys = Vec::new();
-    it.seek_to_first();
-    while it.valid() {
-        keys.push(it.key().to_vec());
-        it.next();
-    }
-    it.status().expect("walks to the end");
-    keys
 }
 
 /// Ten hidden entries in a row: deletions of keys in a table, or of values beside them.
@@ -100,7 +74,7 @@ fn a_seek_over_the_limit_has_the_memtable_flushed() {
             // It goes on over what it sees.
             it.next();
             assert_eq!(it.key(), key(30));
-            assert_eq!(walk(db.iter()), [key(0), key(20), key(30)]);
+            assert_eq!(forward(db.iter()), [key(0), key(20), key(30)]);
         }
     }
 }
@@ -112,7 +86,7 @@ fn steps_count_by_themselves() {
             let (_dir, db) = open(&format!("memtable_op_scan_flush_trigger={trigger}"));
             ten_hidden(&db, only_deletions);
             delete(&db, [25]);
-            assert_eq!(walk(db.iter()), [key(0), key(20), key(30)]);
+            assert_eq!(forward(db.iter()), [key(0), key(20), key(30)]);
             assert_eq!(is_flushed(&db), flushes, "{trigger} {only_deletions}");
         }
     }
@@ -185,7 +159,7 @@ fn entries_of_other_runs_do_not_count() {
     delete(&db, 10..50);
     db.flush().expect("flushed");
     delete(&db, [50]);
-    assert_eq!(walk(db.iter()).len(), 59);
+    assert_eq!(forward(db.iter()).len(), 59);
     assert_eq!(shape(&db), (1, 2), "tables");
     // A file with newer numbers than the memtable.
     let name = dir.path().join("1.sst");
@@ -199,7 +173,7 @@ fn entries_of_other_runs_do_not_count() {
         &IngestOptions::default(),
     )
     .expect("ingested");
-    assert_eq!(walk(db.iter()).len(), 39);
+    assert_eq!(forward(db.iter()).len(), 39);
     assert_eq!(shape(&db), (1, 3), "a file that was ingested");
     // A memtable that waits to be flushed.
     delete(&db, 80..99);
@@ -212,7 +186,7 @@ fn entries_of_other_runs_do_not_count() {
     assert_eq!(number(&db, "rocksdb.num-immutable-mem-table"), 1);
     put(&db, [200]);
     let old = db.iter();
-    assert_eq!(walk(db.iter()).len(), 21);
+    assert_eq!(forward(db.iter()).len(), 21);
     db.continue_background_work();
     assert_eq!(shape(&db), (1, 4), "a memtable that was waiting");
     // A memtable that was switched since the iterator was made.
@@ -220,8 +194,8 @@ fn entries_of_other_runs_do_not_count() {
     let older = db.iter();
     db.flush().expect("flushed");
     put(&db, [300]);
-    assert_eq!(walk(older).len(), 11);
-    assert_eq!(walk(old).len(), 21);
+    assert_eq!(forward(older).len(), 11);
+    assert_eq!(forward(old).len(), 21);
     assert_eq!(shape(&db), (1, 5), "an older view");
 }
 
@@ -265,7 +239,7 @@ fn the_average_is_that_of_a_seek_and_its_steps() {
     let eleven = "memtable_op_scan_flush_trigger=500;memtable_avg_op_scan_flush_trigger=11";
     for changes in [eleven, "memtable_avg_op_scan_flush_trigger=1"] {
         let (_dir, db) = sparse(changes);
-        assert_eq!(walk(db.iter()).len(), 100);
+        assert_eq!(forward(db.iter()).len(), 100);
         assert!(!is_flushed(&db), "{changes}");
     }
 }
@@ -286,7 +260,7 @@ fn options_change_for_new_iterators() {
     ten_hidden(&db, false);
     db.set_options(&family, &[("memtable_op_scan_flush_trigger", "0")])
         .expect("set");
-    assert_eq!(walk(db.iter()).len(), 3);
+    assert_eq!(forward(db.iter()).len(), 3);
     assert!(!is_flushed(&db));
 }
 
@@ -314,7 +288,7 @@ fn the_flush_is_one_of_a_full_memtable() {
         let other = db.create_family("other", other).expect("made");
         db.put_cf(&other, "key", "value").expect("written");
         ten_hidden(&db, false);
-        assert_eq!(walk(db.iter()).len(), 3);
+        assert_eq!(forward(db.iter()).len(), 3);
         assert!(is_flushed(&db));
         let mut heard = reasons.0.lock().expect("no panic under the lock").clone();
         heard.sort_by(|a, b| a.0.cmp(&b.0));
@@ -346,7 +320,7 @@ fn writers_are_not_stopped_for_it() {
     db.flush_cf(&db.default_family_handle(), &later)
         .expect("begun");
     ten_hidden(&db, false);
-    assert_eq!(walk(db.iter()).len(), 4);
+    assert_eq!(forward(db.iter()).len(), 4);
     // Another memtable in wait would be one too many.
     assert_eq!(number(&db, "rocksdb.num-immutable-mem-table"), 1);
     put(&db, [101]);
@@ -376,8 +350,8 @@ fn readers_without_write_access_flush_nothing() {
     ];
     for reader in readers {
         let reader = reader.expect("opens");
-        assert_eq!(walk(reader.iter()).len(), 3);
-        assert_eq!(walk(reader.iter()).len(), 3);
+        assert_eq!(forward(reader.iter()).len(), 3);
+        assert_eq!(forward(reader.iter()).len(), 3);
         let entries = number(&reader, "rocksdb.num-entries-active-mem-table");
         assert_eq!(entries, 13);
         let shown = reader.default_family_handle().options();

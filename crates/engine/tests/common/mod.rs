@@ -4,6 +4,8 @@
 //! Included by `mod common;` in each test; single-threaded values, nothing global.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub(crate) mod numbered;
+
 use esker::env::{Clock, Env, WriteOptions};
 use std::path::Path;
 use std::sync::Arc;

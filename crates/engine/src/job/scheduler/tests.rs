@@ -211,3 +211,19 @@ fn long_logs_are_shortened_by_flushing_those_that_keep_the_oldest() {
     assert_eq!(core.trees.families.visits(), before);
     assert_eq!(alive(), 1);
 }
+
+/// While one stays wanted the database is not idle: waiting for compactions would not end.
+#[test]
+fn a_dropped_family_is_not_switched_for_scans() {
+    let (db, families) = with_families(1);
+    let core = db.core();
+    db.drop_family(&families[0]).expect("dropped");
+    let id = families[0].0.id;
+    core.background.jobs.lock().switch_for_scans.insert(id);
+    switch_for_scans(core);
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_idle(core) {
+        assert!(Instant::now() < end, "{id:?} is wanted still");
+        std::thread::yield_now();
+    }
+}
