@@ -46,6 +46,12 @@ pub trait Cursor {
     fn prev_is_another_key(&self) -> bool {
         false
     }
+    /// Begins to read what a seek to `target`, in either direction, will need. That seek is the
+    /// next call.
+    #[inline]
+    fn begin_seek(&mut self, target: &[u8]) {
+        let _ = target;
+    }
     /// Whether a seek put off reading the entry that it found: the cursor is valid, and `key` is a
     /// bound, at or before that entry (after a seek backward: at or after it). Neither `value` nor
     /// `next` nor `prev` may be called until [`Cursor::read_deferred`] was.

@@ -82,6 +82,8 @@ pub struct MergingCursor<C> {
     turn_key: Vec<u8>,
     /// Whether a seek puts every child on its first entry at or after the target.
     exact: bool,
+    /// Whether a seek begins the reads of all children before it waits for one.
+    reads_at_once: bool,
 }
 
 impl<C: Cursor> MergingCursor<C> {
@@ -99,6 +101,7 @@ impl<C: Cursor> MergingCursor<C> {
             error: None,
             turn_key: Vec::new(),
             exact: true,
+            reads_at_once: false,
         }
     }
 
@@ -106,6 +109,12 @@ impl<C: Cursor> MergingCursor<C> {
     /// of prefixes does: where a child stands then tells nothing about the next seek.
     pub fn with_filtered_seeks(mut self, filtered: bool) -> Self {
         self.exact = !filtered;
+        self
+    }
+
+    /// Has seeks begin the reads of all children before they wait for one.
+    pub fn with_reads_at_once(mut self, at_once: bool) -> Self {
+        self.reads_at_once = at_once;
         self
     }
 
@@ -369,6 +378,15 @@ impl<C: Cursor> MergingCursor<C> {
     }
 }
 
+/// Begins the reads of the children that a seek moves, but for the oldest run's: it is sought first,
+/// so the caller's own read goes on beside the others.
+fn begin_seeks<C: Cursor>(children: &mut [C], target: &[u8], moves: impl Fn(&C) -> bool) {
+    if let Some((_, newer)) = children.split_last_mut() {
+        let moved = newer.iter_mut().filter(|child| moves(child));
+        moved.for_each(|child| child.begin_seek(target));
+    }
+}
+
 impl<C: Cursor> Cursor for MergingCursor<C> {
     #[inline]
     fn valid(&self) -> bool {
@@ -392,10 +410,15 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
             && self.direction == Direction::Forward
             && self.valid()
             && self.order.compare_internal(self.key(), target).is_le();
-        for child in &mut self.children {
-            let settled =
-                ahead && child.valid() && self.order.compare_internal(child.key(), target).is_ge();
-            if !settled {
+        let order = &self.order;
+        let moves = |child: &C| {
+            !ahead || !child.valid() || order.compare_internal(child.key(), target).is_lt()
+        };
+        if self.reads_at_once {
+            begin_seeks(&mut self.children, target, moves);
+        }
+        for child in self.children.iter_mut().rev() {
+            if moves(child) {
                 child.seek(target);
             }
         }
@@ -403,9 +426,11 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) {
-        self.children
-            .iter_mut()
-            .for_each(|c| c.seek_for_prev(target));
+        if self.reads_at_once {
+            begin_seeks(&mut self.children, target, |_| true);
+        }
+        let children = self.children.iter_mut().rev();
+        children.for_each(|c| c.seek_for_prev(target));
         self.rebuild(Direction::Backward);
     }
 

@@ -42,11 +42,12 @@ struct Reading {
     cache_only: bool,
     total_order_seek: bool,
     prefix_same_as_start: bool,
+    reads_at_once: bool,
 }
 
 impl Reading {
     /// None where cursors fit one iterator only.
-    fn of(options: &ReadOptions) -> Option<Self> {
+    fn of(core: &ReadCore, options: &ReadOptions) -> Option<Self> {
         let is_plain = !options.tailing
             && !options.auto_prefix_mode
             && !options.ignore_range_deletions
@@ -61,8 +62,16 @@ impl Reading {
             cache_only: options.read_tier == ReadTier::BlockCache,
             total_order_seek: options.total_order_seek,
             prefix_same_as_start: options.prefix_same_as_start,
+            reads_at_once: reads_at_once(core, options),
         })
     }
+}
+
+/// Whether seeks begin the reads of all runs before they wait for one: each read past the page
+/// cache waits for the device.
+fn reads_at_once(core: &ReadCore, options: &ReadOptions) -> bool {
+    (options.async_io || core.tables.reads_directly())
+        && !matches!(options.read_tier, ReadTier::BlockCache)
 }
 
 /// What decides whether the cursors of an iterator serve another one.
@@ -91,7 +100,7 @@ impl Shell {
     /// A parked one, or a new one.
     pub(super) fn of(wanted: &Wanted<'_>) -> Result<Box<Self>> {
         let family_options = wanted.family.options.load();
-        let reading = Reading::of(wanted.options);
+        let reading = Reading::of(wanted.core, wanted.options);
         if let Some(reading) = reading
             && let Some(parked) = Self::parked(wanted, &family_options, reading)
         {
@@ -155,8 +164,9 @@ impl Shell {
         let runs = runs(wanted, &ctx, bucket)?;
         let filtered =
             !options.total_order_seek && (options.prefix_same_as_start || options.auto_prefix_mode);
-        let merged =
-            MergingCursor::new(runs.sources, family.order.clone()).with_filtered_seeks(filtered);
+        let merged = MergingCursor::new(runs.sources, family.order.clone())
+            .with_filtered_seeks(filtered)
+            .with_reads_at_once(reads_at_once(core, options));
         let mut visible = visible_options(wanted, family_options);
         if has_mem {
             visible.hidden_limits = hidden_limits(options, family_options);

@@ -82,6 +82,13 @@ impl Cursor for Source {
     fn status(&self) -> Result<()> {
         on!(self, c => c.status())
     }
+    fn begin_seek(&mut self, target: &[u8]) {
+        match self {
+            Source::Level(c) => c.begin_seek(target),
+            Source::Table(c) => c.begin_seek(target),
+            Source::Mem(_) | Source::Bucket(_) => {}
+        }
+    }
     #[inline]
     fn is_deferred(&self) -> bool {
         match self {
@@ -377,6 +384,18 @@ impl Cursor for LevelCursor {
             t.seek_for_prev(target);
         }
         self.skip_backward();
+    }
+
+    fn begin_seek(&mut self, target: &[u8]) {
+        let index = self.files.find(&self.access.order, target);
+        // What does not lie around the target is deferred.
+        if index < self.files.len()
+            && !self.is_before(target, index)
+            && self.open(index)
+            && let Some(t) = &mut self.table
+        {
+            t.begin_seek(target);
+        }
     }
 
     #[inline]

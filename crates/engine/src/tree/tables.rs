@@ -106,6 +106,11 @@ impl Tables {
         }
     }
 
+    /// Whether readers bypass the page cache.
+    pub(crate) fn reads_directly(&self) -> bool {
+        self.direct_reads
+    }
+
     /// The open table of `file`.
     #[inline]
     pub(crate) fn get<'a>(
@@ -344,6 +349,7 @@ impl TableSetting {
                 cache: storage.cache.clone(),
                 prefix_extractor: options.prefix_extractor.clone(),
                 observer: watch.map(|w| w as Arc<dyn TableObserver>),
+                walks: Some(Arc::default()),
                 ..TableReaderOptions::default()
             },
         }

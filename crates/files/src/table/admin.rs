@@ -62,7 +62,7 @@ impl TableReader {
         let Some(top) = top.index() else { return Ok(0) };
         let mut i = top.seek(key);
         if i < top.len() && self.is_partitioned() {
-            let part = self.index_partition(ctx, i, top.handle(i), None, &counters)?;
+            let part = self.index_partition(ctx, i, top.handle(i), &counters)?;
             if let Some(leaf) = part.index() {
                 let at = leaf.seek(key);
                 if at < leaf.len() {
@@ -90,7 +90,7 @@ impl TableReader {
         i: usize,
         c: &ReadCounters,
     ) -> Result<u64> {
-        let part = self.index_partition(ctx, i, top.handle(i), None, c)?;
+        let part = self.index_partition(ctx, i, top.handle(i), c)?;
         Ok(part
             .index()
             .filter(|l| !l.is_empty())
@@ -140,7 +140,7 @@ impl TableReader {
             return visit(top);
         }
         for i in 0..top.len() {
-            let part = self.index_partition(ctx, i, top.handle(i), None, &counters)?;
+            let part = self.index_partition(ctx, i, top.handle(i), &counters)?;
             if let Some(leaf) = part.index() {
                 visit(leaf)?;
             }

@@ -14,6 +14,7 @@ use esker_format::block::{BlockCursor, BlockHandle, IndexBlock};
 use esker_format::entry_batch::{BatchLimits, EntryBatch};
 use esker_format::key::trailer;
 use esker_format::{Cursor, ValueType};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -36,8 +37,20 @@ pub struct TableCursor {
     loaded: Option<u64>,
     valid: bool,
     prefetch: Prefetch,
+    /// Where the seek leads that was begun.
+    begun: Option<Place>,
     counters: ReadCounters,
     error: Option<Error>,
+}
+
+/// Where the index leads a seek.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Every key is below the target.
+    Beyond,
+    /// Only the next partition has keys that are not.
+    NextPartition,
+    Block(BlockHandle),
 }
 
 /// Seeks, and steps into another block, that one stands for: a prime, so that runs which are sought
@@ -102,6 +115,7 @@ impl TableCursor {
             loaded: None,
             valid: false,
             prefetch,
+            begun: None,
             counters: ReadCounters::default(),
             error: None,
         }
@@ -115,7 +129,8 @@ impl TableCursor {
         self.loaded = None;
         self.valid = false;
         self.error = None;
-        self.prefetch.rest();
+        self.begun = None;
+        self.prefetch.rest(&self.reader.fetcher);
     }
 
     /// The table.
@@ -169,28 +184,26 @@ impl TableCursor {
         self.partition = None;
         let top = self.top.as_ref().and_then(|t| t.index());
         if let Some(top) = top.filter(|t| i < t.len()) {
-            let part = self.reader.index_partition(
-                &self.ctx,
-                i,
-                top.handle(i),
-                self.prefetch.of_index(),
-                &self.counters,
-            )?;
+            let part = self
+                .reader
+                .index_partition(&self.ctx, i, top.handle(i), &self.counters)?;
             self.partition = Some(part);
             self.top_at = i;
         }
         Ok(())
     }
 
+    /// The data block of the index entry.
+    fn entry(&self) -> Option<BlockHandle> {
+        let leaf = self.leaf().filter(|leaf| self.at < leaf.len())?;
+        Some(leaf.handle(self.at))
+    }
+
     /// Loads the data block of the index entry; false when there is none.
     fn load(&mut self) -> Result<bool> {
-        match self.leaf() {
-            Some(leaf) if self.at < leaf.len() => {
-                let handle = leaf.handle(self.at);
-                self.load_block(handle)?;
-                Ok(true)
-            }
-            _ => Ok(false),
+        match self.entry() {
+            Some(handle) => self.load_block(handle).map(|()| true),
+            None => Ok(false),
         }
     }
 
@@ -333,6 +346,7 @@ impl TableCursor {
     }
 
     fn try_first(&mut self) -> Result<()> {
+        self.begun = None;
         self.begin();
         self.hold_top()?;
         self.open_partition(0)?;
@@ -348,6 +362,7 @@ impl TableCursor {
     }
 
     fn try_last(&mut self) -> Result<()> {
+        self.begun = None;
         self.begin();
         self.hold_top()?;
         self.open_partition(self.top_len().saturating_sub(1))?;
@@ -363,32 +378,55 @@ impl TableCursor {
     }
 
     /// Stands on the index entry for `target` and loads its block. None when every key is below it;
-    /// false when only the next partition has it. A whole index is looked into and left: most seeks
-    /// end in one block, and a reference to it is counted where all threads count.
+    /// false when only the next partition has it.
     fn load_for(&mut self, target: &[u8]) -> Result<Option<bool>> {
+        let begun = if seeded(Bug::BegunSeekKept) {
+            self.begun
+        } else {
+            self.begun.take()
+        };
+        let place = match begun {
+            Some(place) => place,
+            None => self.locate(target)?,
+        };
+        match place {
+            Place::Beyond => Ok(None),
+            Place::NextPartition => Ok(Some(false)),
+            Place::Block(handle) => self.load_block(handle).map(|()| Some(true)),
+        }
+    }
+
+    /// Stands on the index entry for `target`. A whole index is looked into and left: most seeks end
+    /// in one block, and a reference to it is counted where all threads count.
+    fn locate(&mut self, target: &[u8]) -> Result<Place> {
         if self.top.is_some() || self.reader.is_partitioned() {
             self.hold_top()?;
-            let found = self.find(target)?;
-            return if found {
-                self.load().map(Some)
-            } else {
-                Ok(None)
-            };
+            if !self.find(target)? {
+                return Ok(Place::Beyond);
+            }
+            return Ok(self.entry().map_or(Place::NextPartition, Place::Block));
         }
         let index = self.reader.index_held(&self.ctx, &self.counters)?;
         let Some(leaf) = index.index() else {
-            return Ok(None);
+            return Ok(Place::Beyond);
         };
         bump(&self.counters.compared, leaf.search_depth());
         let at = leaf.seek(target);
         if at >= leaf.len() {
-            return Ok(None);
+            return Ok(Place::Beyond);
         }
         let handle = leaf.handle(at);
         drop(index);
         self.at = at;
-        self.load_block(handle)?;
-        Ok(Some(true))
+        Ok(Place::Block(handle))
+    }
+
+    /// Whether a filter of prefixes may say that a seek to `target` finds nothing.
+    fn is_filtered(&self, target: &[u8]) -> bool {
+        let upper = self.ctx.prefix_upper.as_deref();
+        (self.ctx.prefix_same_as_start
+            || upper.is_some_and(|upper| self.reader.has_prefix_of(target, upper)))
+            && !self.ctx.total_order_seek
     }
 
     /// Stands on the index entry for `target`; false when every key is below it.
@@ -418,13 +456,7 @@ impl TableCursor {
 
     fn try_seek(&mut self, target: &[u8]) -> Result<()> {
         self.begin();
-        if (self.ctx.prefix_same_as_start
-            || self
-                .ctx
-                .prefix_upper
-                .as_deref()
-                .is_some_and(|upper| self.reader.has_prefix_of(target, upper)))
-            && !self.ctx.total_order_seek
+        if self.is_filtered(target)
             && !self
                 .reader
                 .prefix_may_match(&self.ctx, target, &self.counters)?
@@ -458,6 +490,12 @@ impl TableCursor {
     }
 }
 
+impl Drop for TableCursor {
+    fn drop(&mut self) {
+        self.prefetch.end_walk(&self.reader.fetcher);
+    }
+}
+
 impl Cursor for TableCursor {
     #[inline]
     fn valid(&self) -> bool {
@@ -478,6 +516,20 @@ impl Cursor for TableCursor {
     fn seek_for_prev(&mut self, target: &[u8]) {
         let r = self.try_seek_for_prev(target);
         self.positioned(r);
+    }
+    fn begin_seek(&mut self, target: &[u8]) {
+        self.begun = None;
+        if self.ctx.cache_only || self.prefetch.is_behind() || self.is_filtered(target) {
+            return;
+        }
+        // What fails here fails again in the seek, which says so.
+        self.begun = self.locate(target).ok();
+        if let Some(Place::Block(handle)) = self.begun
+            && self.loaded != Some(handle.offset)
+            && !self.reader.has_at_hand(handle)
+        {
+            self.prefetch.begin(&self.reader.fetcher, handle);
+        }
     }
     #[inline]
     fn next(&mut self) {

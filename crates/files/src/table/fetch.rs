@@ -7,11 +7,13 @@
 use super::observer::BlockRole;
 use super::prefetch::Prefetch;
 use super::stages::{Stage, StageClock, lap};
+use super::walks::WalkLengths;
 use super::windows::{LARGE_BLOCK, Stored};
 use super::work::count_block_read;
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, Dictionary, decompress};
 use esker_env::RandomAccessFile;
+use esker_format::Level;
 use esker_format::block::{Block, BlockHandle};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
@@ -48,6 +50,7 @@ pub(super) struct Fetcher {
     pub(super) checksum: ChecksumType,
     pub(super) base: u32,
     pub(super) max_block: usize,
+    pub(super) walks: Option<(Arc<WalkLengths>, Level)>,
 }
 
 /// A raw block and how it was stored.
@@ -74,6 +77,26 @@ impl Fetcher {
     /// An error with this file's name and the block's place.
     pub(super) fn place(&self, e: Error, handle: BlockHandle) -> Error {
         e.with_file(self.file.path()).with_offset(handle.offset)
+    }
+
+    /// Where the block and its trailer end; `None` when that is outside the file.
+    pub(super) fn end_of(&self, handle: BlockHandle) -> Option<u64> {
+        let end = handle.offset.checked_add(handle.size)?;
+        let end = end.checked_add(TRAILER as u64)?;
+        (end <= self.blocks_end).then_some(end)
+    }
+
+    /// A walk of a cursor ended that read `bytes` beyond its first block.
+    pub(super) fn note_walk(&self, bytes: u64) {
+        if let Some((walks, level)) = &self.walks {
+            walks.note(*level, bytes);
+        }
+    }
+
+    /// What a seek should read beyond its block: something where each read waits for the device.
+    pub(super) fn read_ahead(&self) -> usize {
+        let walks = self.walks.as_ref().filter(|_| self.file.is_direct());
+        walks.map_or(0, |(walks, level)| walks.ahead(*level))
     }
 
     fn corrupt(&self, handle: BlockHandle, why: &str) -> Error {
@@ -107,24 +130,14 @@ impl Fetcher {
         role: Option<BlockRole>,
         stages: Option<&StageClock>,
     ) -> Result<RawBlock> {
-        let end = handle
-            .offset
-            .checked_add(handle.size)
-            .and_then(|e| e.checked_add(TRAILER as u64));
-        if end.is_none_or(|e| e > self.blocks_end) {
+        if self.end_of(handle).is_none() {
             return Err(self.corrupt(handle, "block handle points outside the file"));
         }
         let stored_len = handle.size as usize + TRAILER;
         count_block_read(role, stored_len);
         lap(stages, Stage::Merge);
         if let Some(prefetch) = prefetch
-            && let Some(stored) = prefetch.read(
-                &self.file,
-                self.blocks_end,
-                handle.offset,
-                stored_len,
-                stages,
-            )?
+            && let Some(stored) = prefetch.read(self, handle.offset, stored_len, stages)?
         {
             lap(stages, Stage::Read);
             let stored = match stored {

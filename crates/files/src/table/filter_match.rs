@@ -183,7 +183,6 @@ impl TableFilter {
             i,
             index.handle(i),
             Kind::Filter,
-            None,
             counters,
         )?;
         Ok(Some(BlockRef::Shared(part)))

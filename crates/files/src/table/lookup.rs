@@ -215,7 +215,7 @@ impl TableReader {
             return Ok(());
         }
         for i in top.seek(target)..top.len() {
-            let part = self.index_partition(ctx, i, top.handle(i), None, &key.counters)?;
+            let part = self.index_partition(ctx, i, top.handle(i), &key.counters)?;
             let Some(leaf) = part.index() else {
                 return Ok(());
             };

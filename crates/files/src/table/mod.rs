@@ -30,6 +30,7 @@ mod reader;
 mod salvage;
 mod search;
 mod stages;
+mod walks;
 mod warm;
 mod windows;
 mod work;
@@ -51,6 +52,7 @@ pub use options::{
 pub use reader::{Meta, TableReader};
 pub use salvage::{Damage, Salvage, SalvageOptions, Walked};
 pub use stages::{Stage, StageClock, StageTimes};
+pub use walks::WalkLengths;
 pub use warm::{LoadedBlocks, Patience};
 pub use work::{
     ReadFigure, ReadWork, add_read_work, reset_read_work, set_read_work, set_read_work_counting,

@@ -129,6 +129,7 @@ pub(super) fn fetcher_of(
         checksum: footer.checksum,
         base: footer.base_context_checksum,
         max_block,
+        walks: None,
     };
     Ok((footer, fetcher))
 }
@@ -138,7 +139,9 @@ fn open_inner(
     size: u64,
     options: TableReaderOptions,
 ) -> Result<Arc<TableReader>> {
-    let (footer, fetcher) = fetcher_of(&file, size, options.tail_size, options.max_block_bytes)?;
+    let (footer, mut fetcher) =
+        fetcher_of(&file, size, options.tail_size, options.max_block_bytes)?;
+    fetcher.walks = options.walks.clone().map(|walks| (walks, options.level));
     let meta = read_metaindex(&fetcher, footer.metaindex)?;
     let (properties, properties_known) = match meta.get(PROPERTIES_BLOCK) {
         Some(handle) => (properties_at(&fetcher, *handle)?, true),

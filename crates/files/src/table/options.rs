@@ -1,6 +1,6 @@
 //! RocksDB's block-based table options, and what a reader and a builder are told beside them.
 
-use super::{BlockCache, StageClock, TableObserver};
+use super::{BlockCache, StageClock, TableObserver, WalkLengths};
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, CompressionOptions};
 
@@ -176,6 +176,8 @@ pub struct TableReaderOptions {
     pub observer: Option<Arc<dyn TableObserver>>,
     /// Where cursors count, by samples, that they met a deletion or a merge operand.
     pub collapsible_reads: Option<Arc<AtomicU64>>,
+    /// How far the walks of the family go; without it no seek reads further than its block.
+    pub walks: Option<Arc<WalkLengths>>,
 }
 
 /// What a builder is told beside the options of the table.

@@ -4,12 +4,18 @@
 //! of growing size: 8 KiB, doubling to 256 KiB by default. An iterator can ask for one fixed size
 //! from the start, and a job for windows that are read in the background ([`super::windows`]). The
 //! kernel's readahead call is not used: it is cut to the device's request size.
+//!
+//! A seek past the page cache reads as far as walks went before ([`super::walks`]). It can be begun
+//! ([`Prefetch::begin`]), beside those in other tables, and is waited for when its block is asked
+//! for.
 
 use super::context::ReadContext;
+use super::fetch::Fetcher;
 use super::options::TableOptions;
 use super::stages::StageClock;
 use super::windows::{LARGE_BLOCK, Stored, Windows};
-use esker_env::RandomAccessFile;
+use esker_env::{AlignedBuf, DIRECT_ALIGN, Filled, PendingRead, RandomAccessFile};
+use esker_format::block::BlockHandle;
 use esker_status::Result;
 use std::sync::Arc;
 
@@ -23,6 +29,8 @@ pub(super) struct Prefetch {
     /// Where a read in sequence would start.
     expected: u64,
     in_sequence: u64,
+    /// Where the block ends that the walk began with; 0 without one.
+    first_end: u64,
     /// Bytes to read beyond what is asked for.
     window: usize,
     fixed: bool,
@@ -31,6 +39,17 @@ pub(super) struct Prefetch {
     threshold: u64,
     /// Of a job that reads in the background.
     windows: Option<Windows>,
+    begun: Option<BegunRead>,
+    /// Where the last read for a seek began, and what it brought.
+    arrived: Option<(u64, Filled)>,
+}
+
+/// A read of a block, or of the units of direct I/O that it lies in.
+#[derive(Debug)]
+struct BegunRead {
+    start: u64,
+    len: usize,
+    read: PendingRead,
 }
 
 impl Prefetch {
@@ -50,17 +69,21 @@ impl Prefetch {
             len: 0,
             expected: u64::MAX,
             in_sequence: 0,
+            first_end: 0,
             window: if readahead > 0 { readahead } else { initial },
             fixed: readahead > 0,
             initial,
             max,
             threshold: options.num_file_reads_for_auto_readahead,
             windows: (ctx.background && readahead > 0).then(|| Windows::new(readahead, own)),
+            begun: None,
+            arrived: None,
         }
     }
 
     /// Forgets what it has read, and the sequence.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn rest(&mut self, fetcher: &Fetcher) {
+        self.end_walk(fetcher);
         if self.buf.capacity() > 0 {
             self.buf = Vec::new();
         }
@@ -70,17 +93,82 @@ impl Prefetch {
         if !self.fixed {
             self.window = self.initial;
         }
+        self.begun = None;
+        self.arrived = None;
+    }
+
+    /// The walk has ended: says how far it went.
+    pub(super) fn end_walk(&mut self, fetcher: &Fetcher) {
+        let first_end = std::mem::take(&mut self.first_end);
+        if first_end > 0 && self.expected != u64::MAX {
+            fetcher.note_walk(self.expected.saturating_sub(first_end));
+        }
+    }
+
+    /// Begins to read a block that a seek will need, and what its walk is likely to need.
+    pub(super) fn begin(&mut self, fetcher: &Fetcher, handle: BlockHandle) {
+        self.begun = None;
+        let Some(end) = fetcher.end_of(handle) else {
+            return;
+        };
+        let len = (end - handle.offset) as usize;
+        if len >= LARGE_BLOCK || self.has(handle.offset, len) || self.arrived(handle.offset, len) {
+            return;
+        }
+        let (start, len) = self.span(fetcher, handle.offset, len);
+        self.begun = Some(BegunRead {
+            start,
+            len,
+            read: Arc::clone(&fetcher.file).begin_read(start, len),
+        });
+    }
+
+    /// The units of direct I/O that hold a block which a seek needs and what is read ahead for its
+    /// walk: where they begin, and their length.
+    fn span(&self, fetcher: &Fetcher, offset: u64, len: usize) -> (u64, usize) {
+        let ahead = fetcher.read_ahead().min(self.max) as u64;
+        let end = (offset + len as u64 + ahead).min(fetcher.blocks_end);
+        let start = offset - offset % DIRECT_ALIGN as u64;
+        (
+            start,
+            ((end - start) as usize).next_multiple_of(DIRECT_ALIGN),
+        )
+    }
+
+    /// Whether the last read for a seek brought these bytes.
+    fn arrived(&self, offset: u64, len: usize) -> bool {
+        self.slice_of_arrived(offset, len).is_some()
+    }
+
+    fn slice_of_arrived(&self, offset: u64, len: usize) -> Option<&[u8]> {
+        let (start, filled) = self.arrived.as_ref()?;
+        let at = usize::try_from(offset.checked_sub(*start)?).ok()?;
+        filled.as_slice().get(at..)?.get(..len)
+    }
+
+    /// Reads for a seek: what was begun for it, or else what pays to be read at once. Whether the
+    /// bytes have arrived.
+    fn arrive(&mut self, fetcher: &Fetcher, offset: u64, len: usize) -> Result<bool> {
+        let has =
+            |b: &BegunRead| offset >= b.start && offset - b.start + len as u64 <= b.len as u64;
+        if let Some(begun) = self.begun.take().filter(has) {
+            self.arrived = None;
+            self.arrived = Some((begun.start, begun.read.wait()?));
+        } else if fetcher.read_ahead() > 0 && self.max > 0 && !self.fixed && len < LARGE_BLOCK {
+            self.arrived = None;
+            let (start, len) = self.span(fetcher, offset, len);
+            let mut buffer = AlignedBuf::new(len);
+            let got = fetcher
+                .file
+                .read_at(start, &mut buffer.as_mut_slice()[..len]);
+            self.arrived = Some((start, PendingRead::done(buffer, got).wait()?));
+        }
+        Ok(self.arrived(offset, len))
     }
 
     /// Whether others read for it, ahead of the reader.
     pub(super) fn is_behind(&self) -> bool {
         self.windows.is_some()
-    }
-
-    /// What is to read blocks of the index: they lie elsewhere, and would have the windows begin
-    /// anew.
-    pub(super) fn of_index(&mut self) -> Option<&mut Self> {
-        self.windows.is_none().then_some(self)
     }
 
     /// Tells of a block that was found elsewhere, so that the sequence is not taken for broken.
@@ -92,52 +180,58 @@ impl Prefetch {
     }
 
     /// The bytes `offset..offset + len`, or `None` when reading ahead does not pay: read them
-    /// yourself. Never uses what is at or beyond `file_end`.
+    /// yourself. Never uses what is at or beyond the end of the blocks.
     pub(super) fn read(
         &mut self,
-        file: &Arc<dyn RandomAccessFile>,
-        file_end: u64,
+        fetcher: &Fetcher,
         offset: u64,
         len: usize,
         stages: Option<&StageClock>,
     ) -> Result<Option<Stored<'_>>> {
+        let (file, end) = (&fetcher.file, fetcher.blocks_end);
         match self.windows {
             Some(ref mut windows) => {
-                let bytes = windows.read(file, file_end, offset, len, stages)?;
+                let bytes = windows.read(file, end, offset, len, stages)?;
                 Ok(Some(bytes).filter(|b| b.as_slice().len() == len))
             }
             None => {
-                let bytes = self.read_here(&**file, file_end, offset, len)?;
+                let bytes = self.read_here(fetcher, offset, len)?;
                 Ok(bytes.map(Stored::Lent))
             }
         }
     }
 
-    /// The same out of the one buffer.
-    fn read_here(
-        &mut self,
-        file: &dyn RandomAccessFile,
-        file_end: u64,
-        offset: u64,
-        len: usize,
-    ) -> Result<Option<&[u8]>> {
+    /// The same out of the one buffer, or of what a seek has read.
+    fn read_here(&mut self, fetcher: &Fetcher, offset: u64, len: usize) -> Result<Option<&[u8]>> {
         let sequential = offset == self.expected;
+        if !sequential {
+            self.end_walk(fetcher);
+            self.first_end = offset + len as u64;
+        }
         self.expected = offset + len as u64;
         if !self.has(offset, len) {
+            let arrived = if sequential {
+                self.arrived(offset, len)
+            } else {
+                self.arrive(fetcher, offset, len)?
+            };
             if !self.fixed {
                 self.in_sequence = if sequential { self.in_sequence + 1 } else { 0 };
                 if !sequential {
                     self.window = self.initial;
                 }
-                if self.in_sequence < self.threshold.max(1) || self.window == 0 {
-                    return Ok(None);
-                }
+            }
+            if arrived {
+                return Ok(self.slice_of_arrived(offset, len));
+            }
+            if !self.fixed && (self.in_sequence < self.threshold.max(1) || self.window == 0) {
+                return Ok(None);
             }
             // There is nothing to gain ahead of a block that is a large read by itself.
             if len >= self.window.max(LARGE_BLOCK) {
                 return Ok(None);
             }
-            self.fill(file, file_end, offset, len)?;
+            self.fill(&*fetcher.file, fetcher.blocks_end, offset, len)?;
             if !self.fixed {
                 self.window = (self.window * 2).min(self.max);
             }

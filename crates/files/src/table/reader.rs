@@ -246,6 +246,14 @@ impl TableReader {
         }
     }
 
+    /// Whether a data block needs no read: it is in the cache, or the file is mapped.
+    pub(super) fn has_at_hand(&self, handle: BlockHandle) -> bool {
+        let len = usize::try_from(handle.size).unwrap_or(usize::MAX);
+        let cache = self.cache.as_ref();
+        cache.is_some_and(|c| c.glimpse(self.cache_id.block(handle.offset)).is_some())
+            || self.fetcher.file.mapped(handle.offset, len).is_some()
+    }
+
     #[inline]
     fn cached(&self, cache: &BlockCache, handle: BlockHandle, kind: Kind) -> Option<SharedBlock> {
         let found = cache.lookup(self.cache_id.block(handle.offset));
@@ -384,11 +392,10 @@ impl TableReader {
         ctx: &ReadContext,
         i: usize,
         handle: BlockHandle,
-        prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
     ) -> Result<SharedBlock> {
         let kind = Kind::Index(self.form);
-        let part = self.partition(&self.partitions, ctx, i, handle, kind, prefetch, counters)?;
+        let part = self.partition(&self.partitions, ctx, i, handle, kind, counters)?;
         match part.index() {
             Some(leaf) if leaf.is_empty() => {
                 let e = Error::corruption("a partition of the index without entries");
@@ -399,7 +406,6 @@ impl TableReader {
     }
 
     /// Partition `i` of `held`, or of the cache when the reader holds none.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn partition(
         &self,
         held: &Partitions,
@@ -407,14 +413,13 @@ impl TableReader {
         i: usize,
         handle: BlockHandle,
         kind: Kind,
-        prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
     ) -> Result<SharedBlock> {
         if let Some(block) = held.get(i) {
             return Ok(block.clone());
         }
         let in_cache = held.slots.is_empty();
-        let block = self.load(ctx, handle, kind, in_cache, prefetch, counters)?;
+        let block = self.load(ctx, handle, kind, in_cache, None, counters)?;
         held.set(i, &block);
         Ok(block)
     }

@@ -157,6 +157,7 @@ impl Parts {
                 checksum: ChecksumType::None,
                 base: 0,
                 max_block: u32::MAX as usize,
+                walks: None,
             };
             let parts = Parts {
                 footer: None,

@@ -93,7 +93,8 @@ pub struct ReadOptions {
     pub auto_readahead_size: bool,
     /// Keeps the readahead when the iterator moves to the next file. A hint, as above.
     pub adaptive_readahead: bool,
-    /// Reads ahead without waiting. A hint: reads run on the calling thread.
+    /// A seek of an iterator begins the reads of all sorted runs before it waits for one. So do all
+    /// seeks where `use_direct_reads` is on.
     pub async_io: bool,
     /// Hidden entries after which an iterator gives up with `Incomplete`; 0 for no limit.
     pub max_skippable_internal_keys: u64,

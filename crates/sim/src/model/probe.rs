@@ -124,12 +124,16 @@ fn reads(
         let mut options = ReadOptions::default();
         options.prefix_same_as_start = prefixes && rng.one_in(2);
         options.total_order_seek = !options.prefix_same_as_start;
+        options.async_io = rng.one_in(2);
         let by_prefix = options.prefix_same_as_start;
         let mut it = db.iter_opt(handle, options, snapshot);
         if !forward(&mut it, map, &key, by_prefix).map_err(|e| broken("seek", &e))? {
             let how = if by_prefix { " by prefix" } else { "" };
             let doing = format!("seek{how}{}", under(snapshot));
             return Err(wrong(&doing, name, &key));
+        }
+        if !by_prefix && !turn(&mut it, map).map_err(|e| broken("turn", &e))? {
+            return Err(wrong("step back", name, &key));
         }
         if !by_prefix && !backward(&mut it, map, &key).map_err(|e| broken("seek", &e))? {
             return Err(wrong("seek back", name, &key));
@@ -161,6 +165,17 @@ fn forward(it: &mut DbIterator, map: &Map, key: &[u8], by_prefix: bool) -> Resul
                 .is_some_and(|(w, _)| w == k)
     });
     it.status().map(|()| more)
+}
+
+/// A step back from where the iterator stands.
+fn turn(it: &mut DbIterator, map: &Map) -> Result<bool> {
+    let Some(at) = it.entry().map(|(key, _)| key.to_vec()) else {
+        return Ok(true);
+    };
+    it.prev();
+    let before = map.range(..at).next_back();
+    let is_right = it.entry() == before.map(|(k, v)| (k.as_slice(), v.as_slice()));
+    it.status().map(|()| is_right)
 }
 
 fn backward(it: &mut DbIterator, map: &Map, key: &[u8]) -> Result<bool> {
