@@ -1,6 +1,6 @@
 //! Seeks that begin the reads of all runs before they wait for one (`async_io`, and direct reads),
-//! and that read as far as walks went before: what is read, and that such an iterator shows what any
-//! other shows.
+//! and that read as far as walks went before: what is read, and that such an iterator shows what
+//! any other shows.
 
 mod common;
 

@@ -378,8 +378,8 @@ impl<C: Cursor> MergingCursor<C> {
     }
 }
 
-/// Begins the reads of the children that a seek moves, but for the oldest run's: it is sought first,
-/// so the caller's own read goes on beside the others.
+/// Begins the reads of the children that a seek moves, but for the oldest run's: it is sought
+/// first, so the caller's own read goes on beside the others.
 fn begin_seeks<C: Cursor>(children: &mut [C], target: &[u8], moves: impl Fn(&C) -> bool) {
     if let Some((_, newer)) = children.split_last_mut() {
         let moved = newer.iter_mut().filter(|child| moves(child));

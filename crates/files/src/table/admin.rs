@@ -293,7 +293,7 @@ impl TableReader {
         let mut cursor = self.cursor(&ctx);
         let mut last: Vec<u8> = Vec::new();
         let mut entries = 0u64;
-        let place = |e: Error| e.with_file(self.fetcher.file.path());
+        let place = |e: Error| e.with_file(self.fetcher.blocks.file.path());
         cursor.seek_to_first();
         while cursor.valid() {
             let key = cursor.key();

@@ -130,7 +130,7 @@ impl TableCursor {
         self.valid = false;
         self.error = None;
         self.begun = None;
-        self.prefetch.rest(&self.reader.fetcher);
+        self.prefetch.rest(&self.reader.fetcher.blocks);
     }
 
     /// The table.
@@ -396,8 +396,8 @@ impl TableCursor {
         }
     }
 
-    /// Stands on the index entry for `target`. A whole index is looked into and left: most seeks end
-    /// in one block, and a reference to it is counted where all threads count.
+    /// Stands on the index entry for `target`. A whole index is looked into and left: most seeks
+    /// end in one block, and a reference to it is counted where all threads count.
     fn locate(&mut self, target: &[u8]) -> Result<Place> {
         if self.top.is_some() || self.reader.is_partitioned() {
             self.hold_top()?;
@@ -492,7 +492,7 @@ impl TableCursor {
 
 impl Drop for TableCursor {
     fn drop(&mut self) {
-        self.prefetch.end_walk(&self.reader.fetcher);
+        self.prefetch.end_walk(&self.reader.fetcher.blocks);
     }
 }
 
@@ -528,7 +528,7 @@ impl Cursor for TableCursor {
             && self.loaded != Some(handle.offset)
             && !self.reader.has_at_hand(handle)
         {
-            self.prefetch.begin(&self.reader.fetcher, handle);
+            self.prefetch.begin(&self.reader.fetcher.blocks, handle);
         }
     }
     #[inline]

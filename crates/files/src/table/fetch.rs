@@ -4,24 +4,18 @@
 //! checksum is verified before the bytes are believed, and the raw size is compared with a limit
 //! before decompressing.
 
+use super::block_file::{BlockFile, TRAILER};
 use super::observer::BlockRole;
 use super::prefetch::Prefetch;
 use super::stages::{Stage, StageClock, lap};
-use super::walks::WalkLengths;
 use super::windows::{LARGE_BLOCK, Stored};
 use super::work::count_block_read;
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, Dictionary, decompress};
-use esker_env::RandomAccessFile;
-use esker_format::Level;
 use esker_format::block::{Block, BlockHandle};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use std::cell::RefCell;
-use std::sync::Arc;
-
-/// Type byte and checksum.
-pub(super) const TRAILER: usize = 5;
 
 thread_local! {
     /// Stored bytes on their way to the decompressor.
@@ -44,13 +38,10 @@ fn recycled() -> Vec<u8> {
 /// What is needed to read any block of one file.
 #[derive(Debug)]
 pub(super) struct Fetcher {
-    pub(super) file: Arc<dyn RandomAccessFile>,
-    /// No block ends beyond this.
-    pub(super) blocks_end: u64,
+    pub(super) blocks: BlockFile,
     pub(super) checksum: ChecksumType,
     pub(super) base: u32,
     pub(super) max_block: usize,
-    pub(super) walks: Option<(Arc<WalkLengths>, Level)>,
 }
 
 /// A raw block and how it was stored.
@@ -76,27 +67,8 @@ impl RawBlock {
 impl Fetcher {
     /// An error with this file's name and the block's place.
     pub(super) fn place(&self, e: Error, handle: BlockHandle) -> Error {
-        e.with_file(self.file.path()).with_offset(handle.offset)
-    }
-
-    /// Where the block and its trailer end; `None` when that is outside the file.
-    pub(super) fn end_of(&self, handle: BlockHandle) -> Option<u64> {
-        let end = handle.offset.checked_add(handle.size)?;
-        let end = end.checked_add(TRAILER as u64)?;
-        (end <= self.blocks_end).then_some(end)
-    }
-
-    /// A walk of a cursor ended that read `bytes` beyond its first block.
-    pub(super) fn note_walk(&self, bytes: u64) {
-        if let Some((walks, level)) = &self.walks {
-            walks.note(*level, bytes);
-        }
-    }
-
-    /// What a seek should read beyond its block: something where each read waits for the device.
-    pub(super) fn read_ahead(&self) -> usize {
-        let walks = self.walks.as_ref().filter(|_| self.file.is_direct());
-        walks.map_or(0, |(walks, level)| walks.ahead(*level))
+        e.with_file(self.blocks.file.path())
+            .with_offset(handle.offset)
     }
 
     fn corrupt(&self, handle: BlockHandle, why: &str) -> Error {
@@ -130,14 +102,14 @@ impl Fetcher {
         role: Option<BlockRole>,
         stages: Option<&StageClock>,
     ) -> Result<RawBlock> {
-        if self.end_of(handle).is_none() {
+        if self.blocks.end_of(handle).is_none() {
             return Err(self.corrupt(handle, "block handle points outside the file"));
         }
         let stored_len = handle.size as usize + TRAILER;
         count_block_read(role, stored_len);
         lap(stages, Stage::Merge);
         if let Some(prefetch) = prefetch
-            && let Some(stored) = prefetch.read(self, handle.offset, stored_len, stages)?
+            && let Some(stored) = prefetch.read(&self.blocks, handle.offset, stored_len, stages)?
         {
             lap(stages, Stage::Read);
             let stored = match stored {
@@ -147,7 +119,7 @@ impl Fetcher {
             return self.copy(handle, stored, verify, dict, stages);
         }
         if stored_len >= LARGE_BLOCK {
-            let stored = self.file.read_to_vec(handle.offset, stored_len)?;
+            let stored = self.blocks.file.read_to_vec(handle.offset, stored_len)?;
             lap(stages, Stage::Read);
             return self.take(handle, stored, verify, dict, stages);
         }
@@ -157,7 +129,7 @@ impl Fetcher {
             stored = recycled();
         }
         stored.resize(stored_len, 0);
-        let got = self.file.read_at(handle.offset, &mut stored)?;
+        let got = self.blocks.file.read_at(handle.offset, &mut stored)?;
         lap(stages, Stage::Read);
         self.check_len(handle, got)?;
         let codec = self.check(handle, &stored, verify)?;
@@ -256,6 +228,7 @@ impl Fetcher {
     pub(super) fn checksum_holds(&self, handle: BlockHandle, body: &[u8]) -> Result<bool> {
         let mut trailer = [0; TRAILER];
         if self
+            .blocks
             .file
             .read_at(handle.offset + handle.size, &mut trailer)?
             < TRAILER

@@ -9,6 +9,7 @@
 //! one thread at a time.
 
 mod admin;
+mod block_file;
 mod builder;
 mod builder_index;
 mod cached;

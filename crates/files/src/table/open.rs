@@ -1,5 +1,6 @@
 //! Opening a table: footer, metaindex, properties, dictionary, range tombstones, index, filter.
 
+use super::block_file::BlockFile;
 use super::cached::{CachedBlock, TableCacheId};
 use super::context::ReadCounters;
 use super::fetch::Fetcher;
@@ -124,12 +125,14 @@ pub(super) fn fetcher_of(
         given => given,
     };
     let fetcher = Fetcher {
-        file: Arc::new(tail),
-        blocks_end: size - FOOTER_LEN as u64,
+        blocks: BlockFile {
+            file: Arc::new(tail),
+            end: size - FOOTER_LEN as u64,
+            walks: None,
+        },
         checksum: footer.checksum,
         base: footer.base_context_checksum,
         max_block,
-        walks: None,
     };
     Ok((footer, fetcher))
 }
@@ -141,7 +144,7 @@ fn open_inner(
 ) -> Result<Arc<TableReader>> {
     let (footer, mut fetcher) =
         fetcher_of(&file, size, options.tail_size, options.max_block_bytes)?;
-    fetcher.walks = options.walks.clone().map(|walks| (walks, options.level));
+    fetcher.blocks.walks = options.walks.clone().map(|walks| (walks, options.level));
     let meta = read_metaindex(&fetcher, footer.metaindex)?;
     let (properties, properties_known) = match meta.get(PROPERTIES_BLOCK) {
         Some(handle) => (properties_at(&fetcher, *handle)?, true),
@@ -208,7 +211,7 @@ fn open_inner(
         fetcher,
     };
     preload(&mut reader)?;
-    reader.fetcher.file = file;
+    reader.fetcher.blocks.file = file;
     Ok(Arc::new(reader))
 }
 
@@ -264,7 +267,7 @@ fn preload(reader: &mut TableReader) -> Result<()> {
 
 fn read_metaindex(fetcher: &Fetcher, at: BlockHandle) -> Result<BTreeMap<String, BlockHandle>> {
     let block = fetcher.meta_block(at)?;
-    list_meta(&block, fetcher.blocks_end).map_err(|e| fetcher.place(e, at))
+    list_meta(&block, fetcher.blocks.end).map_err(|e| fetcher.place(e, at))
 }
 
 pub(super) fn list_meta(block: &Block, limit: u64) -> Result<BTreeMap<String, BlockHandle>> {

@@ -9,8 +9,8 @@
 //! ([`Prefetch::begin`]), beside those in other tables, and is waited for when its block is asked
 //! for.
 
+use super::block_file::BlockFile;
 use super::context::ReadContext;
-use super::fetch::Fetcher;
 use super::options::TableOptions;
 use super::stages::StageClock;
 use super::windows::{LARGE_BLOCK, Stored, Windows};
@@ -82,8 +82,8 @@ impl Prefetch {
     }
 
     /// Forgets what it has read, and the sequence.
-    pub(super) fn rest(&mut self, fetcher: &Fetcher) {
-        self.end_walk(fetcher);
+    pub(super) fn rest(&mut self, blocks: &BlockFile) {
+        self.end_walk(blocks);
         if self.buf.capacity() > 0 {
             self.buf = Vec::new();
         }
@@ -98,36 +98,36 @@ impl Prefetch {
     }
 
     /// The walk has ended: says how far it went.
-    pub(super) fn end_walk(&mut self, fetcher: &Fetcher) {
+    pub(super) fn end_walk(&mut self, blocks: &BlockFile) {
         let first_end = std::mem::take(&mut self.first_end);
         if first_end > 0 && self.expected != u64::MAX {
-            fetcher.note_walk(self.expected.saturating_sub(first_end));
+            blocks.note_walk(self.expected.saturating_sub(first_end));
         }
     }
 
     /// Begins to read a block that a seek will need, and what its walk is likely to need.
-    pub(super) fn begin(&mut self, fetcher: &Fetcher, handle: BlockHandle) {
+    pub(super) fn begin(&mut self, blocks: &BlockFile, handle: BlockHandle) {
         self.begun = None;
-        let Some(end) = fetcher.end_of(handle) else {
+        let Some(end) = blocks.end_of(handle) else {
             return;
         };
         let len = (end - handle.offset) as usize;
         if len >= LARGE_BLOCK || self.has(handle.offset, len) || self.arrived(handle.offset, len) {
             return;
         }
-        let (start, len) = self.span(fetcher, handle.offset, len);
+        let (start, len) = self.span(blocks, handle.offset, len);
         self.begun = Some(BegunRead {
             start,
             len,
-            read: Arc::clone(&fetcher.file).begin_read(start, len),
+            read: Arc::clone(&blocks.file).begin_read(start, len),
         });
     }
 
     /// The units of direct I/O that hold a block which a seek needs and what is read ahead for its
     /// walk: where they begin, and their length.
-    fn span(&self, fetcher: &Fetcher, offset: u64, len: usize) -> (u64, usize) {
-        let ahead = fetcher.read_ahead().min(self.max) as u64;
-        let end = (offset + len as u64 + ahead).min(fetcher.blocks_end);
+    fn span(&self, blocks: &BlockFile, offset: u64, len: usize) -> (u64, usize) {
+        let ahead = blocks.read_ahead().min(self.max) as u64;
+        let end = (offset + len as u64 + ahead).min(blocks.end);
         let start = offset - offset % DIRECT_ALIGN as u64;
         (
             start,
@@ -148,17 +148,17 @@ impl Prefetch {
 
     /// Reads for a seek: what was begun for it, or else what pays to be read at once. Whether the
     /// bytes have arrived.
-    fn arrive(&mut self, fetcher: &Fetcher, offset: u64, len: usize) -> Result<bool> {
+    fn arrive(&mut self, blocks: &BlockFile, offset: u64, len: usize) -> Result<bool> {
         let has =
             |b: &BegunRead| offset >= b.start && offset - b.start + len as u64 <= b.len as u64;
         if let Some(begun) = self.begun.take().filter(has) {
             self.arrived = None;
             self.arrived = Some((begun.start, begun.read.wait()?));
-        } else if fetcher.read_ahead() > 0 && self.max > 0 && !self.fixed && len < LARGE_BLOCK {
+        } else if blocks.read_ahead() > 0 && self.max > 0 && !self.fixed && len < LARGE_BLOCK {
             self.arrived = None;
-            let (start, len) = self.span(fetcher, offset, len);
+            let (start, len) = self.span(blocks, offset, len);
             let mut buffer = AlignedBuf::new(len);
-            let got = fetcher
+            let got = blocks
                 .file
                 .read_at(start, &mut buffer.as_mut_slice()[..len]);
             self.arrived = Some((start, PendingRead::done(buffer, got).wait()?));
@@ -183,29 +183,29 @@ impl Prefetch {
     /// yourself. Never uses what is at or beyond the end of the blocks.
     pub(super) fn read(
         &mut self,
-        fetcher: &Fetcher,
+        blocks: &BlockFile,
         offset: u64,
         len: usize,
         stages: Option<&StageClock>,
     ) -> Result<Option<Stored<'_>>> {
-        let (file, end) = (&fetcher.file, fetcher.blocks_end);
+        let (file, end) = (&blocks.file, blocks.end);
         match self.windows {
             Some(ref mut windows) => {
                 let bytes = windows.read(file, end, offset, len, stages)?;
                 Ok(Some(bytes).filter(|b| b.as_slice().len() == len))
             }
             None => {
-                let bytes = self.read_here(fetcher, offset, len)?;
+                let bytes = self.read_here(blocks, offset, len)?;
                 Ok(bytes.map(Stored::Lent))
             }
         }
     }
 
     /// The same out of the one buffer, or of what a seek has read.
-    fn read_here(&mut self, fetcher: &Fetcher, offset: u64, len: usize) -> Result<Option<&[u8]>> {
+    fn read_here(&mut self, blocks: &BlockFile, offset: u64, len: usize) -> Result<Option<&[u8]>> {
         let sequential = offset == self.expected;
         if !sequential {
-            self.end_walk(fetcher);
+            self.end_walk(blocks);
             self.first_end = offset + len as u64;
         }
         self.expected = offset + len as u64;
@@ -213,7 +213,7 @@ impl Prefetch {
             let arrived = if sequential {
                 self.arrived(offset, len)
             } else {
-                self.arrive(fetcher, offset, len)?
+                self.arrive(blocks, offset, len)?
             };
             if !self.fixed {
                 self.in_sequence = if sequential { self.in_sequence + 1 } else { 0 };
@@ -231,7 +231,7 @@ impl Prefetch {
             if len >= self.window.max(LARGE_BLOCK) {
                 return Ok(None);
             }
-            self.fill(&*fetcher.file, fetcher.blocks_end, offset, len)?;
+            self.fill(&*blocks.file, blocks.end, offset, len)?;
             if !self.fixed {
                 self.window = (self.window * 2).min(self.max);
             }

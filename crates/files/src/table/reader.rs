@@ -4,9 +4,10 @@
 //! `cache_index_and_filter_blocks` says so. Partitions that the reader holds are loaded when first
 //! needed. Thread-safety: everything is immutable after opening, except slots that are filled once.
 
+use super::block_file::TRAILER;
 use super::cached::{BlockCache, CachedBlock, SharedBlock, TableCacheId};
 use super::context::{ReadContext, ReadCounters, bump};
-use super::fetch::{Fetcher, TRAILER};
+use super::fetch::Fetcher;
 use super::filter::TableFilter;
 use super::filter_block::FilterBlock;
 use super::options::{IndexType, TableOptions, TableReaderOptions};
@@ -126,7 +127,7 @@ impl TableReader {
 
     /// An error met inside the block at `offset`.
     pub(super) fn in_block(&self, e: Error, offset: Option<u64>) -> Error {
-        let e = e.with_file(self.fetcher.file.path());
+        let e = e.with_file(self.fetcher.blocks.file.path());
         match offset {
             Some(offset) => e.with_offset(offset),
             None => e,
@@ -251,7 +252,12 @@ impl TableReader {
         let len = usize::try_from(handle.size).unwrap_or(usize::MAX);
         let cache = self.cache.as_ref();
         cache.is_some_and(|c| c.glimpse(self.cache_id.block(handle.offset)).is_some())
-            || self.fetcher.file.mapped(handle.offset, len).is_some()
+            || self
+                .fetcher
+                .blocks
+                .file
+                .mapped(handle.offset, len)
+                .is_some()
     }
 
     #[inline]
@@ -341,7 +347,7 @@ impl TableReader {
             Kind::Filter => CachedBlock::Filter(FilterBlock::new(bytes)),
             Kind::Index(form) => {
                 let block = Block::parse(bytes).map_err(place)?;
-                let index = IndexBlock::parse(&block, form, self.order(), self.fetcher.blocks_end);
+                let index = IndexBlock::parse(&block, form, self.order(), self.fetcher.blocks.end);
                 CachedBlock::Index(index.map_err(place)?)
             }
         })

@@ -12,7 +12,8 @@
 //!
 //! Changes nothing. Thread-safety: used by one thread.
 
-use super::fetch::{Fetcher, TRAILER};
+use super::block_file::{BlockFile, TRAILER};
+use super::fetch::Fetcher;
 use super::open::{
     check_features, fetcher_of, global_seq, list_meta, properties_at, read_tombstones,
 };
@@ -152,12 +153,14 @@ impl Parts {
             damaged(fetcher_of(file, size, None, 0), "footer", skip, notes)?
         else {
             let fetcher = Fetcher {
-                file: file.clone(),
-                blocks_end: size,
+                blocks: BlockFile {
+                    file: file.clone(),
+                    end: size,
+                    walks: None,
+                },
                 checksum: ChecksumType::None,
                 base: 0,
                 max_block: u32::MAX as usize,
-                walks: None,
             };
             let parts = Parts {
                 footer: None,
@@ -168,7 +171,7 @@ impl Parts {
         };
         let meta = fetcher
             .fetch(footer.metaindex, true, None)
-            .and_then(|raw| list_meta(&Block::parse(raw.bytes)?, fetcher.blocks_end));
+            .and_then(|raw| list_meta(&Block::parse(raw.bytes)?, fetcher.blocks.end));
         let meta = damaged(meta, "metaindex block", skip, notes)?;
         let handle = meta.as_ref().and_then(|m| m.get(PROPERTIES_BLOCK).copied());
         let properties = match handle {
@@ -297,7 +300,7 @@ impl Salvage {
 
     /// The places of data blocks: by the index, or by searching where there is none.
     fn find_places(&mut self, parts: &Parts) -> Result<()> {
-        let end = parts.data_end(self.fetcher.blocks_end);
+        let end = parts.data_end(self.fetcher.blocks.end);
         self.end.0 = end;
         let index = match self.index(parts) {
             Ok(index) => index,
@@ -377,7 +380,7 @@ impl Salvage {
     fn index_block(&self, handle: BlockHandle, form: IndexForm) -> Result<IndexBlock> {
         let raw = self.fetcher.fetch(handle, true, None)?;
         let block = Block::parse(raw.bytes)?;
-        IndexBlock::parse(&block, form, &self.options.order, self.fetcher.blocks_end)
+        IndexBlock::parse(&block, form, &self.options.order, self.fetcher.blocks.end)
     }
 
     /// Looks for blocks in `from..end`.
@@ -439,7 +442,7 @@ impl Salvage {
                     open.push(lost);
                     continue;
                 }
-                Err(e) => return Err(e.with_file(self.fetcher.file.path())),
+                Err(e) => return Err(e.with_file(self.fetcher.blocks.file.path())),
             };
             let mut cursor = self.cursor(&block);
             cursor.seek_to_first();

@@ -7,7 +7,8 @@
 //!
 //! Thread-safety: used by one thread.
 
-use super::fetch::{Fetcher, TRAILER};
+use super::block_file::TRAILER;
+use super::fetch::Fetcher;
 use esker_codec::checksum::{ChecksumType, context_modifier};
 use esker_codec::compress::{Codec, Dictionary, decompress};
 use esker_format::block::{Block, BlockCursor};
@@ -215,7 +216,7 @@ impl<'a> Search<'a> {
             return false;
         }
         let mut bytes = vec![1; len];
-        let got = self.fetcher.file.read_at(start, &mut bytes);
+        let got = self.fetcher.blocks.file.read_at(start, &mut bytes);
         got.is_ok_and(|n| n == len) && bytes.iter().all(|b| *b == 0)
     }
 
@@ -231,7 +232,7 @@ impl<'a> Search<'a> {
         self.window.clear();
         self.window.resize(len as usize, 0);
         self.window_at = self.at;
-        let got = self.fetcher.file.read_at(self.at, &mut self.window);
+        let got = self.fetcher.blocks.file.read_at(self.at, &mut self.window);
         self.window.truncate(*got.as_ref().unwrap_or(&0));
         got.map(drop)
     }

@@ -4,9 +4,9 @@
 //! other are read at once. What is read is verified and decoded as in any read; it does not count
 //! as looked up in the cache, since nobody has asked for it.
 
+use super::block_file::TRAILER;
 use super::cached::BlockCache;
 use super::context::ReadContext;
-use super::fetch::TRAILER;
 use super::observer::BlockRole;
 use super::partitions::Kind;
 use super::reader::TableReader;
@@ -123,7 +123,7 @@ impl TableReader {
         }
         patience(end - start)?;
         let len = usize::try_from(end - start).unwrap_or(usize::MAX);
-        let bytes = self.fetcher.file.read_to_vec(start, len)?;
+        let bytes = self.fetcher.blocks.file.read_to_vec(start, len)?;
         let mut before = None;
         for block in handles {
             let from = bytes.get((block.offset - start) as usize..).unwrap_or(&[]);
