@@ -449,6 +449,7 @@ pub(crate) fn read_context(options: &ReadOptions) -> ReadContext {
         readahead_size: options.readahead_size,
         background: false,
         cache_only: options.read_tier == ReadTier::BlockCache,
+        async_io: options.async_io,
         total_order_seek: options.total_order_seek,
         prefix_same_as_start: options.prefix_same_as_start,
         prefix_upper: match &options.iterate_upper_bound {

@@ -70,8 +70,7 @@ impl Reading {
 /// Whether seeks begin the reads of all runs before they wait for one: each read past the page
 /// cache waits for the device.
 fn reads_at_once(core: &ReadCore, options: &ReadOptions) -> bool {
-    (options.async_io || core.tables.reads_directly())
-        && !matches!(options.read_tier, ReadTier::BlockCache)
+    options.async_io || core.tables.reads_directly()
 }
 
 /// What decides whether the cursors of an iterator serve another one.

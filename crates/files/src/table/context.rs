@@ -23,6 +23,8 @@ pub struct ReadContext {
     pub background: bool,
     /// Do no I/O (`kBlockCacheTier`): what is not cached gives `Incomplete`.
     pub cache_only: bool,
+    /// Seeks may be begun ahead where files are read through the page cache, too.
+    pub async_io: bool,
     /// Walk all keys in order even where a prefix filter could end the walk early.
     pub total_order_seek: bool,
     /// Only keys with the prefix of the seek key are wanted.
@@ -42,6 +44,7 @@ impl Default for ReadContext {
             readahead_size: 0,
             background: false,
             cache_only: false,
+            async_io: false,
             total_order_seek: false,
             prefix_same_as_start: false,
             prefix_upper: None,

@@ -519,7 +519,10 @@ impl Cursor for TableCursor {
     }
     fn begin_seek(&mut self, target: &[u8]) {
         self.begun = None;
-        if self.ctx.cache_only || self.prefetch.is_behind() || self.is_filtered(target) {
+        // A filesystem without direct I/O reads through the page cache though it was asked not to.
+        let may_wait = self.ctx.async_io || self.reader.fetcher.blocks.file.is_direct();
+        let is_ahead = self.ctx.cache_only || self.prefetch.is_behind();
+        if !may_wait || is_ahead || self.is_filtered(target) {
             return;
         }
         // What fails here fails again in the seek, which says so.
