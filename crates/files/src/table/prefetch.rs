@@ -100,7 +100,7 @@ impl Prefetch {
     /// The walk has ended: says how far it went.
     pub(super) fn end_walk(&mut self, blocks: &BlockFile) {
         let first_end = std::mem::take(&mut self.first_end);
-        if first_end > 0 && self.expected != u64::MAX {
+        if first_end > 0 {
             blocks.note_walk(self.expected.saturating_sub(first_end));
         }
     }
@@ -147,14 +147,27 @@ impl Prefetch {
     }
 
     /// Reads for a seek: what was begun for it, or else what pays to be read at once. Whether the
-    /// bytes have arrived.
-    fn arrive(&mut self, blocks: &BlockFile, offset: u64, len: usize) -> Result<bool> {
+    /// bytes have arrived. A block `in_sequence` is read at once elsewhere.
+    fn arrive(
+        &mut self,
+        blocks: &BlockFile,
+        offset: u64,
+        len: usize,
+        in_sequence: bool,
+    ) -> Result<bool> {
+        if self.arrived(offset, len) {
+            return Ok(true);
+        }
         let has =
             |b: &BegunRead| offset >= b.start && offset - b.start + len as u64 <= b.len as u64;
         if let Some(begun) = self.begun.take().filter(has) {
             self.arrived = None;
             self.arrived = Some((begun.start, begun.read.wait()?));
-        } else if blocks.read_ahead() > 0 && self.max > 0 && !self.fixed && len < LARGE_BLOCK {
+        } else if !in_sequence
+            && !self.fixed
+            && len < LARGE_BLOCK
+            && blocks.read_ahead().min(self.max) > 0
+        {
             self.arrived = None;
             let (start, len) = self.span(blocks, offset, len);
             let mut buffer = AlignedBuf::new(len);
@@ -210,11 +223,7 @@ impl Prefetch {
         }
         self.expected = offset + len as u64;
         if !self.has(offset, len) {
-            let arrived = if sequential {
-                self.arrived(offset, len)
-            } else {
-                self.arrive(blocks, offset, len)?
-            };
+            let arrived = self.arrive(blocks, offset, len, sequential)?;
             if !self.fixed {
                 self.in_sequence = if sequential { self.in_sequence + 1 } else { 0 };
                 if !sequential {
