@@ -13,8 +13,8 @@ use super::block_file::BlockFile;
 use super::context::ReadContext;
 use super::options::TableOptions;
 use super::stages::StageClock;
-use super::windows::{LARGE_BLOCK, Stored, Windows};
-use esker_env::{AlignedBuf, DIRECT_ALIGN, Filled, PendingRead, RandomAccessFile};
+use super::windows::{Coming, LARGE_BLOCK, Stored, Window, Windows};
+use esker_env::{DIRECT_ALIGN, RandomAccessFile};
 use esker_format::block::BlockHandle;
 use esker_status::Result;
 use std::sync::Arc;
@@ -39,17 +39,10 @@ pub(super) struct Prefetch {
     threshold: u64,
     /// Of a job that reads in the background.
     windows: Option<Windows>,
-    begun: Option<BegunRead>,
-    /// Where the last read for a seek began, and what it brought.
-    arrived: Option<(u64, Filled)>,
-}
-
-/// A read of a block, or of the units of direct I/O that it lies in.
-#[derive(Debug)]
-struct BegunRead {
-    start: u64,
-    len: usize,
-    read: PendingRead,
+    /// A read for a seek.
+    begun: Option<Coming>,
+    /// What the last one brought.
+    arrived: Option<Window>,
 }
 
 impl Prefetch {
@@ -116,11 +109,7 @@ impl Prefetch {
             return;
         }
         let (start, len) = self.span(blocks, handle.offset, len);
-        self.begun = Some(BegunRead {
-            start,
-            len,
-            read: Arc::clone(&blocks.file).begin_read(start, len),
-        });
+        self.begun = Some(Coming::begin(&blocks.file, start, len));
     }
 
     /// The units of direct I/O that hold a block which a seek needs and what is read ahead for its
@@ -137,13 +126,7 @@ impl Prefetch {
 
     /// Whether the last read for a seek brought these bytes.
     fn arrived(&self, offset: u64, len: usize) -> bool {
-        self.slice_of_arrived(offset, len).is_some()
-    }
-
-    fn slice_of_arrived(&self, offset: u64, len: usize) -> Option<&[u8]> {
-        let (start, filled) = self.arrived.as_ref()?;
-        let at = usize::try_from(offset.checked_sub(*start)?).ok()?;
-        filled.as_slice().get(at..)?.get(..len)
+        (self.arrived.as_ref()).is_some_and(|window| window.get(offset, len).is_some())
     }
 
     /// Reads for a seek: what was begun for it, or else what pays to be read at once. Whether the
@@ -158,11 +141,9 @@ impl Prefetch {
         if self.arrived(offset, len) {
             return Ok(true);
         }
-        let has =
-            |b: &BegunRead| offset >= b.start && offset - b.start + len as u64 <= b.len as u64;
-        if let Some(begun) = self.begun.take().filter(has) {
+        if let Some(begun) = self.begun.take().filter(|begun| begun.has(offset)) {
             self.arrived = None;
-            self.arrived = Some((begun.start, begun.read.wait()?));
+            self.arrived = Some(begun.wait()?);
         } else if !in_sequence
             && !self.fixed
             && len < LARGE_BLOCK
@@ -170,11 +151,7 @@ impl Prefetch {
         {
             self.arrived = None;
             let (start, len) = self.span(blocks, offset, len);
-            let mut buffer = AlignedBuf::new(len);
-            let got = blocks
-                .file
-                .read_at(start, &mut buffer.as_mut_slice()[..len]);
-            self.arrived = Some((start, PendingRead::done(buffer, got).wait()?));
+            self.arrived = Some(Window::read(&*blocks.file, start, len)?);
         }
         Ok(self.arrived(offset, len))
     }
@@ -231,7 +208,10 @@ impl Prefetch {
                 }
             }
             if arrived {
-                return Ok(self.slice_of_arrived(offset, len));
+                return Ok(self
+                    .arrived
+                    .as_ref()
+                    .and_then(|window| window.get(offset, len)));
             }
             if !self.fixed && (self.in_sequence < self.threshold.max(1) || self.window == 0) {
                 return Ok(None);

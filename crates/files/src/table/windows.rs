@@ -42,12 +42,20 @@ impl Stored<'_> {
 
 /// A part of the file in memory.
 #[derive(Debug)]
-struct Window {
+pub(super) struct Window {
     start: u64,
     bytes: Filled,
 }
 
 impl Window {
+    /// Reads `len` bytes from `start`; both are multiples of what direct I/O wants.
+    pub(super) fn read(file: &dyn RandomAccessFile, start: u64, len: usize) -> Result<Self> {
+        let mut buffer = AlignedBuf::new(len);
+        let got = file.read_at(start, &mut buffer.as_mut_slice()[..len]);
+        let bytes = PendingRead::done(buffer, got).wait()?;
+        Ok(Window { start, bytes })
+    }
+
     fn end(&self) -> u64 {
         self.start + self.bytes.as_slice().len() as u64
     }
@@ -58,17 +66,41 @@ impl Window {
         self.bytes.as_slice().get(at..)
     }
 
-    fn get(&self, offset: u64, len: usize) -> Option<&[u8]> {
+    pub(super) fn get(&self, offset: u64, len: usize) -> Option<&[u8]> {
         self.from(offset)?.get(..len)
     }
 }
 
 /// A part that is under way.
 #[derive(Debug)]
-struct Coming {
+pub(super) struct Coming {
     start: u64,
     len: usize,
     read: PendingRead,
+}
+
+impl Coming {
+    /// Begins to read `len` bytes from `start`, as [`Window::read`] takes them.
+    pub(super) fn begin(file: &Arc<dyn RandomAccessFile>, start: u64, len: usize) -> Self {
+        Coming {
+            start,
+            len,
+            read: Arc::clone(file).begin_read(start, len),
+        }
+    }
+
+    /// Whether `offset` lies in it.
+    pub(super) fn has(&self, offset: u64) -> bool {
+        offset >= self.start && offset - self.start < self.len as u64
+    }
+
+    /// Waits until it is there.
+    pub(super) fn wait(self) -> Result<Window> {
+        Ok(Window {
+            start: self.start,
+            bytes: self.read.wait()?,
+        })
+    }
 }
 
 /// What is read, where its blocks end, and on whose account.
@@ -130,10 +162,7 @@ impl Windows {
     fn move_to(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<bool> {
         let has = |w: &Window| offset >= w.start && offset < w.end();
         if !self.current.as_ref().is_some_and(has) {
-            let next = self.next.as_ref();
-            let is_next =
-                next.is_some_and(|n| offset >= n.start && offset - n.start < n.len as u64);
-            if is_next {
+            if self.next.as_ref().is_some_and(|next| next.has(offset)) {
                 self.step(of)?;
             } else {
                 self.start_at(of, offset, len)?;
@@ -152,24 +181,18 @@ impl Windows {
         let least = (offset - start + len as u64).clamp(REQUEST_MIN.min(self.size), self.size);
         let window = span(start, least, of.end);
         self.begin(of, start + window as u64);
-        let mut buffer = AlignedBuf::new(window);
-        let got = of.file.read_at(start, &mut buffer.as_mut_slice()[..window]);
-        let bytes = PendingRead::done(buffer, got).wait()?;
-        if bytes.as_slice().len() < window {
+        let read = Window::read(&**of.file, start, window)?;
+        if read.bytes.as_slice().len() < window {
             self.next = None;
         }
-        self.current = Some(Window { start, bytes });
+        self.current = Some(read);
         Ok(())
     }
 
     /// Begins to read the window at `start`, unless the blocks end there.
     fn begin(&mut self, of: Source<'_>, start: u64) {
         let len = span(start, self.size, of.end);
-        self.next = (len > 0).then(|| Coming {
-            start,
-            len,
-            read: Arc::clone(of.file).begin_read(start, len),
-        });
+        self.next = (len > 0).then(|| Coming::begin(of.file, start, len));
     }
 
     /// Waits for the next window, makes it the current one and begins to read the one behind it;
@@ -181,15 +204,13 @@ impl Windows {
             return Ok(false);
         };
         self.begin(of, coming.start + coming.len as u64);
-        let bytes = coming.read.wait()?;
+        let len = coming.len;
+        let window = coming.wait()?;
         if let Some(stages) = of.stages {
-            stages.charge(Stage::Read, bytes.background_cpu_ns());
+            stages.charge(Stage::Read, window.bytes.background_cpu_ns());
         }
-        let is_short = bytes.as_slice().len() < coming.len;
-        self.current = Some(Window {
-            start: coming.start,
-            bytes,
-        });
+        let is_short = window.bytes.as_slice().len() < len;
+        self.current = Some(window);
         if is_short {
             self.next = None;
         }
