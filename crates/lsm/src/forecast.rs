@@ -18,6 +18,7 @@ use crate::edit::{TreeEdit, apply};
 use crate::file::{FileMeta, FileStats};
 use crate::pick::{PickContext, Policy, pick};
 use crate::plan::{Busy, Plan, PlanKind, Ticket};
+use crate::read_demand::ReadDemand;
 use crate::score::max_output_file_size;
 use crate::version::Version;
 use crate::writers::WriterState;
@@ -376,7 +377,7 @@ impl Forecast {
                 } else {
                     WriterState::Throttled
                 },
-                read_debt_ns: 0,
+                reads: ReadDemand::default(),
             };
             let Some(plan) = pick(&self.version, &self.policy, &self.busy, moment) else {
                 return Ok(());

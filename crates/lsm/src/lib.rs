@@ -21,6 +21,7 @@ pub mod plan;
 pub mod point;
 pub mod policy;
 pub mod pressure;
+pub mod read_demand;
 pub mod score;
 pub mod shape;
 pub mod stall_triggers;

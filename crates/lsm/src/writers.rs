@@ -5,6 +5,7 @@
 //! ago ([`WriterState`]).
 
 use crate::policy::{CompactionStyle, Policy};
+use crate::read_demand::ReadDemand;
 use crate::version::Version;
 use esker_format::{Level, Seq};
 
@@ -57,7 +58,7 @@ impl WriterState {
 }
 
 /// What a decision needs besides the tree and the options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PickContext {
     /// Unix seconds; 0 when unknown, then nothing expires.
     pub now: u64,
@@ -68,8 +69,8 @@ pub struct PickContext {
     pub draining: bool,
     /// What writers do: while they are throttled, merges are for writing little, not for few runs.
     pub writers: WriterState,
-    /// What reads have paid for the runs of the tree, in nanoseconds.
-    pub read_debt_ns: u64,
+    /// What reads ask for.
+    pub reads: ReadDemand,
 }
 
 impl PickContext {

@@ -3,9 +3,9 @@
 #[path = "support/trees.rs"]
 mod trees;
 
-use esker_lsm::pick::for_reads::{LEAST_DEBT_NS, ReadKind, merge_ns, read_ns};
 use esker_lsm::pick::{CompactionStyle, PickContext, Policy, WriterState};
 use esker_lsm::plan::Busy;
+use esker_lsm::read_demand::{LEAST_DEBT_NS, ReadDemand, SampledReads, extra_ns};
 use esker_lsm::shape::draw_plan;
 use esker_lsm::version::Version;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,7 +13,10 @@ use trees::{NOW, fixed, pick, tree, with_times};
 
 fn paid(debt_ns: u64) -> PickContext {
     PickContext {
-        read_debt_ns: debt_ns,
+        reads: ReadDemand {
+            debt_ns,
+            merge_pace: None,
+        },
         ..NOW
     }
 }
@@ -57,8 +60,48 @@ fn level0_alone_becomes_one_run() {
     );
     let one = tree("L0: 9[a-m]#1M@40..49");
     assert_eq!(picked(&one, &fixed(), paid(RICH)), "nothing");
-    assert_eq!(read_ns(&one, 0, ReadKind::Seek), 0);
-    assert!(read_ns(&one, 1, ReadKind::Seek) > read_ns(&one, 1, ReadKind::Get));
+    let seek = |took_ns| SampledReads::Seek { took_ns };
+    assert_eq!(extra_ns(&one, 0, seek(7_000)), 0);
+    // Half of it with two runs; not less than a search takes, nor what no search takes.
+    assert_eq!(extra_ns(&one, 1, seek(7_000)), 3_500);
+    assert_eq!(extra_ns(&one, 1, seek(0)), 500);
+    assert_eq!(extra_ns(&one, 2, seek(u64::MAX)), 200_000);
+}
+
+#[test]
+fn point_reads_pay_for_filters_and_for_blocks_beyond_one_each() {
+    let v = tree("L0: 9[a-m]#1M@40..49 8[a-m]#1M@30..39 7[a-m]#1M@20..29");
+    let gets = |count, took_ns, data_blocks| SampledReads::Gets {
+        count,
+        took_ns,
+        data_blocks,
+    };
+    let filtered = extra_ns(&v, 0, gets(1, 900, 1));
+    assert_eq!(filtered, 200, "two filters");
+    assert_eq!(
+        extra_ns(&v, 0, gets(1, 3_000, 3)),
+        2_000,
+        "two blocks of three"
+    );
+    assert_eq!(extra_ns(&v, 0, gets(10, 9_000, 10)), 10 * filtered);
+    assert_eq!(extra_ns(&v, 0, gets(10, 40_000, 20)), 20_000);
+    // Never more blocks than runs, whatever a read has counted.
+    assert_eq!(extra_ns(&v, 0, gets(1, 9_000, 9)), 2_000);
+    assert_eq!(extra_ns(&v, 0, gets(1, 0, 0)), filtered);
+}
+
+#[test]
+fn merges_cost_what_those_before_did() {
+    let v = tree("L2: 7[a-z]#80M\nL3: 6[a-z]#80M");
+    let bytes = 160 << 20;
+    let at = |pace| {
+        let mut moment = paid(3 * bytes);
+        moment.reads.merge_pace = pace;
+        picked(&v, &fixed(), moment)
+    };
+    assert_eq!(at(None), "nothing");
+    assert_eq!(at(Some(3.1)), "nothing");
+    assert_eq!(at(Some(2.9)), "L2 7 + L3 6 -> L3 merge ReadTriggered");
 }
 
 #[test]
@@ -72,7 +115,7 @@ fn a_merge_begins_when_reads_have_paid_for_it() {
         draw_plan(Some(&plan)),
         "L1 7 + L2 6 -> L2 merge ReadTriggered"
     );
-    assert_eq!(merge_ns(&plan), cost);
+    assert_eq!(ReadDemand::default().merge_ns(plan.input_bytes()), cost);
     assert!(plan.urgency > 0.0 && plan.urgency < 0.2, "others go first");
     // However small it is.
     let v = tree("L1: 7[a-z]#1K\nL3: 1[a-z]#1K");

@@ -13,6 +13,7 @@ use esker_lsm::pick::{
     WriterState, pick,
 };
 use esker_lsm::plan::{BelowOutput, Busy, CompactionReason, Plan, PlanKind, Ticket};
+use esker_lsm::read_demand::ReadDemand;
 use esker_lsm::score::{pending_compaction_bytes, scores};
 use esker_lsm::shape::{draw, draw_plan};
 use esker_lsm::version::Version;
@@ -142,7 +143,7 @@ impl Model {
             } else {
                 WriterState::Resting
             },
-            read_debt_ns: 0,
+            reads: ReadDemand::default(),
         }
     }
 

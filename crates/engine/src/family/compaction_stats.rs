@@ -79,6 +79,13 @@ impl CompactionStats {
         self.combine(earlier, u64::wrapping_sub)
     }
 
+    /// Nanoseconds a byte that was read, if any was: of jobs that wait or of those with several
+    /// threads, by what takes longer.
+    fn pace(&self) -> Option<f64> {
+        let micros = self.micros.max(self.cpu_micros);
+        (self.bytes_in > 0).then(|| micros as f64 * 1_000.0 / self.bytes_in as f64)
+    }
+
     /// Everything read.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.bytes_read_upper + self.bytes_read_output + self.bytes_read_blob
@@ -192,6 +199,12 @@ impl Traffic {
         }
         let p = &mut totals.pools[pool as usize];
         *p = p.plus(work);
+    }
+
+    /// Nanoseconds that compactions took a byte, if there were any.
+    pub(crate) fn merge_pace(&self) -> Option<f64> {
+        let totals = self.totals.lock();
+        totals.pool(Pool::Low).plus(&totals.pool(Pool::User)).pace()
     }
 
     /// A flush ended.

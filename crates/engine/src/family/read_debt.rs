@@ -1,17 +1,16 @@
 //! The time that reads of a family spend because its data stands in several runs; see
-//! [`esker_lsm::pick::for_reads`].
+//! [`esker_lsm::read_demand`].
 //!
-//! One read in [`SAMPLE`] of each thread and kind is looked at and stands for all of them, so that
-//! only that one writes to a line that threads share.
+//! One read in [`super::SAMPLE`] of each thread and kind is timed and stands for all of them, so
+//! that only that one writes to a line that threads share.
 //!
 //! Thread-safety: sums that every reader adds to. The scheduler alone takes from them, under the
 //! lock of the jobs.
 
-use super::read_work::SAMPLE;
 use super::{Family, View};
 use crate::runtime::work_signal as signal;
 use esker_lsm::file::FileMeta;
-use esker_lsm::pick::for_reads::{LEAST_DEBT_NS, ReadKind, is_flush_paid, read_ns};
+use esker_lsm::read_demand::{LEAST_DEBT_NS, ReadDemand, SampledReads, extra_ns, is_flush_paid};
 use esker_sync::atomic::{AtomicU64, Ordering};
 
 /// Reads of weeks: sums stay far from an overflow.
@@ -45,27 +44,23 @@ impl View {
 }
 
 impl Family {
-    /// The same for seeks that are to come.
+    /// Counts seeks that are to come. True when background work is to look at the family.
     pub(crate) fn expect_seeks(&self, seeks: u64) -> bool {
-        self.pay_for(&self.view(), ReadKind::Seek, seeks)
+        self.pay_for(&self.view(), SampledReads::Seek { took_ns: 0 }, seeks)
     }
 
-    /// Counts the reads of `view` for which one stands.
-    #[cold]
-    pub(crate) fn pay(&self, view: &View, kind: ReadKind) -> bool {
-        self.pay_for(view, kind, u64::from(SAMPLE))
-    }
-
-    fn pay_for(&self, view: &View, kind: ReadKind, reads: u64) -> bool {
+    /// Counts `times` as many reads of `view` as were sampled. True when background work is to
+    /// look at the family.
+    pub(crate) fn pay_for(&self, view: &View, reads: SampledReads, times: u64) -> bool {
         let debt = &self.read_debt;
-        let each = read_ns(&view.version, view.memtables(), kind);
+        let each = extra_ns(&view.version, view.memtables(), reads);
         if each == 0 {
             // Nothing is left to pay for.
             debt.ns.store(0, Ordering::Relaxed);
             debt.due_ns.store(LEAST_DEBT_NS, Ordering::Relaxed);
             return false;
         }
-        let paid = each.saturating_mul(reads).min(MOST_DEBT_NS);
+        let paid = each.saturating_mul(times).min(MOST_DEBT_NS);
         let ns = debt.ns.fetch_add(paid, Ordering::Relaxed).min(MOST_DEBT_NS) + paid;
         let due = debt.due_ns.load(Ordering::Relaxed);
         if ns < due || !self.options.load().compaction_for_reads {
@@ -97,15 +92,19 @@ impl Family {
         is_due
     }
 
-    /// What reads have paid so far.
-    pub(crate) fn read_debt_ns(&self) -> u64 {
-        self.read_debt.ns.load(Ordering::Relaxed)
+    /// What reads ask of the tree.
+    pub(crate) fn read_demand(&self) -> ReadDemand {
+        ReadDemand {
+            debt_ns: self.read_debt.ns.load(Ordering::Relaxed),
+            merge_pace: self.compaction_stats.merge_pace(),
+        }
     }
 
-    /// A job that costs this much was started for reads.
-    pub(crate) fn spend_read_debt(&self, cost: u64) {
+    /// A job that reads `bytes` was started for reads.
+    pub(crate) fn spend_read_debt(&self, bytes: u64) {
         let debt = &self.read_debt;
-        let left = debt.ns.load(Ordering::Relaxed).saturating_sub(cost);
+        let demand = self.read_demand();
+        let left = demand.debt_ns.saturating_sub(demand.merge_ns(bytes));
         debt.ns.store(left, Ordering::Relaxed);
         debt.due_ns.store(left + LEAST_DEBT_NS, Ordering::Relaxed);
     }
@@ -113,8 +112,8 @@ impl Family {
     /// Whether reads have paid for a flush of the memtable that takes writes, and nothing came to
     /// it between two looks.
     pub(crate) fn wants_flush_for_reads(&self, view: &View) -> bool {
-        let debt = self.read_debt_ns();
-        if debt < LEAST_DEBT_NS || view.mem.is_empty() {
+        let demand = self.read_demand();
+        if demand.debt_ns < LEAST_DEBT_NS || view.mem.is_empty() {
             return false;
         }
         let entries = view.mem.entries();
@@ -124,6 +123,6 @@ impl Family {
         let bytes = view.mem.data_bytes();
         rests
             && view.immutable.is_empty()
-            && is_flush_paid(&view.version, view.memtables(), debt, bytes)
+            && is_flush_paid(&view.version, view.memtables(), &demand, bytes)
     }
 }

@@ -21,9 +21,9 @@ use crate::observe::FlushReason;
 use crate::registry::Jobs;
 use crate::runtime::work_signal as signal;
 use esker_format::{FamilyId, Seq};
-use esker_lsm::pick::for_reads::{flush_ns, merge_ns};
 use esker_lsm::pick::{PickContext, Recheck, WriterState, pick_assessed, recheck};
 use esker_lsm::plan::{CompactionReason, Plan, PlanKind, Ticket};
+use esker_lsm::read_demand::ReadDemand;
 use esker_status::{ErrorKind, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::Ordering::Relaxed;
@@ -196,7 +196,7 @@ pub(crate) fn moment(core: &Core, draining: bool) -> PickContext {
             .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
         draining,
         writers: WriterState::Resting,
-        read_debt_ns: 0,
+        reads: ReadDemand::default(),
     }
 }
 
@@ -246,7 +246,7 @@ fn look(
     let version = Arc::clone(&view.version);
     let assessed = family.assessed(&version);
     let moment = PickContext {
-        read_debt_ns: family.read_debt_ns(),
+        reads: family.read_demand(),
         writers: family.writer_state(now_us),
         ..any
     };
@@ -280,7 +280,7 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
     let (family, plan) = most_urgent(core, jobs)?;
     jobs.queue.started(family.id);
     if plan.reason == CompactionReason::ReadTriggered {
-        family.spend_read_debt(merge_ns(&plan));
+        family.spend_read_debt(plan.input_bytes());
         // A file that only moves keeps its figures otherwise, and would move on at once.
         for (_, file) in plan.files() {
             file.collapsible_reads.store(0, Relaxed);
@@ -383,8 +383,7 @@ pub(super) fn flush_for_reads(core: &Arc<Core>) {
         return;
     }
     for family in &families {
-        let cost = flush_ns(family.view_guard().mem.data_bytes());
-        family.spend_read_debt(cost);
+        family.spend_read_debt(family.view_guard().mem.data_bytes());
     }
     if let Err(e) = core.flush(&families, FlushCaller::GoesOn, FlushReason::AutoCompaction) {
         core.services

@@ -12,7 +12,6 @@ use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer, user_key};
 use esker_format::{Level, Seq, ValueType, wide_column};
 use esker_lsm::file::FileMeta;
 use esker_lsm::merge_operator::{MergeOperator, StringAppend};
-use esker_lsm::pick::for_reads::ReadKind;
 use esker_lsm::point::{Feed, PointResolver, Resolved};
 use esker_lsm::tombstone::Clip;
 use esker_lsm::version::Version;
@@ -177,9 +176,7 @@ impl PointRead<'_> {
             && self.memtables(view, internal, seq, operator, &mut resolver)?;
         if !done {
             if self.options.read_tier != ReadTier::Memtable {
-                if is_sampled && self.family.pay(view, ReadKind::Get) {
-                    self.core.background_cv.notify();
-                }
+                let timer = is_sampled.then(|| self.core.begin_sample());
                 self.tables(
                     &view.version,
                     internal,
@@ -188,6 +185,9 @@ impl PointRead<'_> {
                     &mut resolver,
                     is_sampled,
                 )?;
+                if let Some(timer) = timer {
+                    self.core.end_gets(self.family, view, timer, 1);
+                }
             }
         } else if let Some(s) = &self.core.statistics {
             s.add(Ticker::MemtableHit, 1);

@@ -13,7 +13,6 @@ use crate::snapshot::Snapshot;
 use crate::ttl;
 use esker_files::table::{ReadFigure, add_read_work};
 use esker_format::Seq;
-use esker_lsm::pick::for_reads::ReadKind;
 use esker_lsm::visible::{DeletedRange, VisibleCounters, VisibleCursor};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
@@ -230,6 +229,7 @@ impl DbIterator {
     fn place(&mut self, seek: impl FnOnce(&mut VisibleCursor<Merged>)) {
         self.begin_seek();
         let start = self.seek_timer();
+        let sample = self.looked_at.is_some().then(|| self.core.begin_sample());
         self.begin_move();
         let Some(shell) = &mut self.shell else {
             return;
@@ -238,6 +238,9 @@ impl DbIterator {
         self.hand_over_skips();
         if let Some(look) = &self.looked_at {
             look.end(&self.family.read_totals, ReadOperation::Seek);
+        }
+        if let Some(timer) = sample {
+            self.core.end_seek(&self.family, &self.view, timer);
         }
         self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
         if self.is_watched {
@@ -456,9 +459,6 @@ impl DbIterator {
         }
         perf_count(PerfMetric::IterSeekCount, 1);
         let is_sampled = is_sampled(ReadOperation::Seek);
-        if is_sampled && self.family.pay(&self.view, ReadKind::Seek) {
-            self.core.background_cv.notify();
-        }
         if is_sampled || self.looked_at.is_some() {
             self.look_at_walk(is_sampled);
         }

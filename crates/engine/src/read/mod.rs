@@ -10,6 +10,7 @@ pub(crate) mod iter;
 pub(crate) mod latest;
 pub(crate) mod multi;
 pub(crate) mod pinned;
+mod sample;
 mod shell;
 pub(crate) mod source;
 

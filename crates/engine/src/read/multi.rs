@@ -100,7 +100,11 @@ fn answers(
     }
     let open = pending.iter().filter(|p| p.is_open()).count();
     if open > 0 && read.options.read_tier != ReadTier::Memtable {
+        let timer = is_sampled.then(|| read.core.begin_sample());
         tables(read, seq, operator, &mut pending, is_sampled);
+        if let Some(timer) = timer {
+            read.core.end_gets(read.family, view, timer, open as u64);
+        }
     }
     if let Some(s) = &read.core.statistics {
         s.add(Ticker::MemtableHit, (pending.len() - open) as u64);

@@ -1,12 +1,10 @@
 //! Merges that pay for themselves in reads.
 //!
-//! A read searches every sorted run, so each run beyond the first costs every read some time. The
-//! engine adds that time up ([`read_ns`]) as the debt of the tree. A merge takes place when reads
-//! have paid as much for the runs that it removes as it takes itself ([`merge_ns`]). This is the
-//! rule of ski rental: whenever the reads end, reads and merges together took at most twice the
-//! time of the best choice. A tree that is not read is never touched, and what writers bring is
-//! merged as before: a plan for reads is made only where nothing else is to be done, and while
-//! writers rest.
+//! A merge takes place when reads have paid as much for the runs that it removes as it takes itself
+//! ([`crate::read_demand`]). This is the rule of ski rental: whenever the reads end, reads and
+//! merges together took at most twice the time of the best choice. A tree that is not read is never
+//! touched, and what writers bring is merged as before: a plan for reads is made only where nothing
+//! else is to be done, and while writers rest.
 //!
 //! Beside that, RocksDB's `read_triggered_compaction_threshold` asks for single files: those that
 //! reads search in vain too often for their size. The pickers take them last of all that is marked.
@@ -16,54 +14,10 @@ use super::inputs::{Context, bytes, clean_cut};
 use super::universal;
 use crate::file::FileMeta;
 use crate::plan::{CompactionReason, LevelInputs, Plan, hull};
-use crate::version::Version;
+use crate::read_demand::LEAST_DEBT_NS;
 use esker_format::Level;
 use esker_status::seeded::{Bug, seeded};
 use std::sync::Arc;
-
-/// Nanoseconds that a seek takes in one run whose blocks are cached.
-const SEEK_NS: u64 = 500;
-/// The same for a point read, most of which a filter ends.
-const GET_NS: u64 = 100;
-/// Nanoseconds to read, merge and write a byte.
-const MERGE_NS_PER_BYTE: u64 = 8;
-/// Trees are not looked at before their reads have paid this much: small ones are cheap to read.
-pub const LEAST_DEBT_NS: u64 = 100_000_000;
-
-/// What reads of a tree have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadKind {
-    /// A point read.
-    Get,
-    /// A seek of an iterator.
-    Seek,
-}
-
-/// The time that one read spends because it searches more than one run: those of the tree, and as
-/// many memtables.
-pub fn read_ns(version: &Version, memtables: usize, kind: ReadKind) -> u64 {
-    let each = match kind {
-        ReadKind::Get => GET_NS,
-        ReadKind::Seek => SEEK_NS,
-    };
-    ((version.sorted_runs() + memtables) as u64).saturating_sub(1) * each
-}
-
-/// Whether reads have paid for the flush of one of the memtables, which holds `bytes`.
-pub fn is_flush_paid(version: &Version, memtables: usize, debt_ns: u64, bytes: u64) -> bool {
-    let extra = (version.sorted_runs() + memtables).saturating_sub(1);
-    extra > 0 && flush_ns(bytes) <= debt_ns / extra as u64
-}
-
-/// The time that a plan takes.
-pub fn merge_ns(plan: &Plan) -> u64 {
-    plan.input_bytes().saturating_mul(MERGE_NS_PER_BYTE)
-}
-
-/// The time that a flush of `bytes` takes.
-pub fn flush_ns(bytes: u64) -> u64 {
-    bytes.saturating_mul(MERGE_NS_PER_BYTE)
-}
 
 /// Runs that can be merged, and what that takes.
 struct Candidate {
@@ -76,7 +30,7 @@ struct Candidate {
 pub(super) fn pick(cx: &Context<'_>) -> Option<Plan> {
     let moment = &cx.moment;
     let rests = !moment.is_throttled() && !moment.expects_flushes() && cx.busy.is_empty();
-    if moment.read_debt_ns < LEAST_DEBT_NS || !cx.policy.compaction_for_reads || !rests {
+    if moment.reads.debt_ns < LEAST_DEBT_NS || !cx.policy.compaction_for_reads || !rests {
         return None;
     }
     match cx.policy.compaction_style {
@@ -90,9 +44,9 @@ impl Context<'_> {
     /// Whether reads have paid for a merge of `bytes` that removes some of the `of` runs beyond the
     /// first.
     pub(super) fn is_paid(&self, removes: usize, of: usize, bytes: u64) -> bool {
-        let cost = u128::from(bytes) * u128::from(MERGE_NS_PER_BYTE);
-        let paid = u128::from(self.moment.read_debt_ns) * removes as u128;
-        removes > 0 && cost * of as u128 <= paid
+        let demand = &self.moment.reads;
+        let paid = u128::from(demand.debt_ns) * removes as u128;
+        removes > 0 && u128::from(demand.merge_ns(bytes)) * of as u128 <= paid
     }
 
     /// Files that reads search in vain more often than `read_triggered_compaction_threshold`

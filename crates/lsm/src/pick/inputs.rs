@@ -9,6 +9,7 @@ use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{
     Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull, is_bottommost, spanned,
 };
+use crate::read_demand::ReadDemand;
 use crate::score::{Targets, max_compaction_bytes, max_output_file_size};
 use crate::version::Version;
 use crate::weight::Weights;
@@ -58,7 +59,7 @@ impl<'a> Context<'a> {
             oldest_snapshot: Seq::ZERO,
             draining: true,
             writers: WriterState::Resting,
-            read_debt_ns: 0,
+            reads: ReadDemand::default(),
         };
         Context::new(version, policy, targets, busy, moment)
     }

@@ -6,7 +6,7 @@
 //! allocates much or remembers anything.
 
 pub mod fifo;
-pub mod for_reads;
+mod for_reads;
 mod inputs;
 pub mod leveled;
 pub mod manual;

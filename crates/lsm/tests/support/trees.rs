@@ -6,6 +6,7 @@ use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::pick::{PickContext, Policy, WriterState};
 use esker_lsm::plan::{Busy, Plan};
+use esker_lsm::read_demand::ReadDemand;
 use esker_lsm::shape::{draw_plan, parse};
 use esker_lsm::version::Version;
 use std::sync::Arc;
@@ -15,7 +16,10 @@ pub(crate) const NOW: PickContext = PickContext {
     oldest_snapshot: Seq(1_000_000),
     draining: false,
     writers: WriterState::Resting,
-    read_debt_ns: 0,
+    reads: ReadDemand {
+        debt_ns: 0,
+        merge_pace: None,
+    },
 };
 
 pub(crate) fn tree(text: &str) -> Version {

@@ -201,7 +201,7 @@ fn jobs(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
 
 fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
     let moment = PickContext {
-        read_debt_ns: family.read_debt_ns(),
+        reads: family.read_demand(),
         ..moment(core, true)
     };
     let mut jobs = core.background.jobs.lock();

@@ -1,0 +1,86 @@
+//! What reads ask of a tree: the time that they spend because it has several runs, and the price of
+//! a merge that removes some.
+//!
+//! A read searches every sorted run, so each run beyond the first costs every read some time. The
+//! engine times a sample of the reads and adds up that part of their time ([`extra_ns`]) as the
+//! debt of the tree. A merge costs what its bytes took in the merges before.
+
+use crate::version::Version;
+
+/// Nanoseconds that a seek takes at least in one run.
+const SEEK_NS: u64 = 500;
+/// The same for a point read that a filter ends.
+const GET_NS: u64 = 100;
+/// A search of one run does not take longer: the rest was spent without a processor.
+const LONGEST_NS: u64 = 100_000;
+/// Nanoseconds to read, merge and write a byte, while no merge has shown them.
+const MERGE_NS_PER_BYTE: f64 = 8.0;
+/// The fastest and the slowest pace that a merge is expected to have.
+const MERGE_PACES: (f64, f64) = (1.0, 100.0);
+/// Trees are not looked at before their reads have paid this much: small ones are cheap to read.
+pub const LEAST_DEBT_NS: u64 = 100_000_000;
+
+/// Reads that stand for others of their kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampledReads {
+    /// Point reads that searched tables.
+    Gets {
+        /// How many there were.
+        count: u64,
+        /// The time of all of them.
+        took_ns: u64,
+        /// The blocks of entries that they looked into.
+        data_blocks: u64,
+    },
+    /// One seek of an iterator.
+    Seek {
+        /// Its time; 0 when unknown.
+        took_ns: u64,
+    },
+}
+
+/// The part of their time that reads spend because they search more than one run: those of the
+/// tree, and as many memtables. Runs share the time of a seek evenly. Of point reads, it is what
+/// they spend on blocks beyond one each, and on filters.
+pub fn extra_ns(version: &Version, memtables: usize, reads: SampledReads) -> u64 {
+    let runs = (version.sorted_runs() + memtables) as u64;
+    let extra = runs.saturating_sub(1);
+    match reads {
+        SampledReads::Gets {
+            count,
+            took_ns,
+            data_blocks,
+        } => {
+            let in_vain = data_blocks.saturating_sub(count).min(count * extra);
+            let each = (took_ns / data_blocks.max(1)).min(LONGEST_NS);
+            (in_vain * each).max(count * extra * GET_NS)
+        }
+        SampledReads::Seek { took_ns } => {
+            extra * (took_ns / runs.max(1)).clamp(SEEK_NS, LONGEST_NS)
+        }
+    }
+}
+
+/// What reads ask of a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReadDemand {
+    /// What they have paid for its runs, in nanoseconds.
+    pub debt_ns: u64,
+    /// Nanoseconds a byte of the merges before, if there were any.
+    pub merge_pace: Option<f64>,
+}
+
+impl ReadDemand {
+    /// The time to read, merge and write `bytes`.
+    pub fn merge_ns(&self, bytes: u64) -> u64 {
+        let (fastest, slowest) = MERGE_PACES;
+        let pace = self.merge_pace.unwrap_or(MERGE_NS_PER_BYTE);
+        (bytes as f64 * pace.clamp(fastest, slowest)) as u64
+    }
+}
+
+/// Whether reads have paid for the flush of one of the memtables, which holds `bytes`.
+pub fn is_flush_paid(version: &Version, memtables: usize, demand: &ReadDemand, bytes: u64) -> bool {
+    let extra = (version.sorted_runs() + memtables).saturating_sub(1);
+    extra > 0 && demand.merge_ns(bytes) <= demand.debt_ns / extra as u64
+}
