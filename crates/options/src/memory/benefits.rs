@@ -11,7 +11,10 @@
 //! `work / ln(tree / memtable)`. An entry that is overwritten in memory costs no flush and no
 //! compaction. If a share `d` of the entries dies so, a memtable larger by a part saves that part
 //! of `d` of all work: `d` rises by `d (1 - d)`, of the `1 - d` that are left. Both figures are
-//! measured. The time that writers were held back is work that they waited for.
+//! measured. The time that writers were held back is work that they waited for. A memtable beyond
+//! [`LARGE_MEMTABLE`] takes cache lines and pages from its own searches: each entry then costs
+//! [`LARGE_ENTRY_US`] times the logarithm of its size more, so large memtables are worth something
+//! only where entries are overwritten.
 
 use esker_cache::GhostCurve;
 
@@ -19,6 +22,11 @@ use esker_cache::GhostCurve;
 const MIB: f64 = 1_048_576.0;
 /// What a miss takes before any was timed.
 const MISS_US: f64 = 10.0;
+/// Bytes up to which the size of a memtable does not matter to its writers.
+pub(super) const LARGE_MEMTABLE: usize = 64 << 20;
+/// Microseconds that an entry takes longer in a memtable that is e times as large; measured with
+/// entries of 420 bytes.
+const LARGE_ENTRY_US: f64 = 1.0;
 
 /// What one more and one fewer megabyte of the block cache are worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -154,7 +162,11 @@ impl RecentLoad {
         let depth = (tables as f64 / memtable.max(1) as f64).max(1.0).ln();
         let rewriting = (self.compaction_us + self.stall_us) / depth.max(1.0);
         let overwritten = (self.flush_us + self.compaction_us) * self.overwritten();
-        (rewriting + overwritten) / self.seconds / (share.max(1) as f64 / MIB)
+        let searched = match memtable > LARGE_MEMTABLE {
+            true => self.entries_flushed * LARGE_ENTRY_US,
+            false => 0.0,
+        };
+        (rewriting + overwritten - searched) / self.seconds / (share.max(1) as f64 / MIB)
     }
 
     /// What a megabyte is worth to a cache of this capacity.
@@ -263,6 +275,15 @@ mod tests {
         let small = load.of_memtables(0, mib, mib);
         near(small, 1_900_000.0 / 2.0);
         assert_eq!(RecentLoad::default().of_memtables(0, mib, mib), 0.0);
+    }
+
+    #[test]
+    fn a_large_memtable_is_worth_less_and_only_where_entries_are_overwritten() {
+        let worth = |kept, memtable| writes(1_000_000, kept).of_memtables(1 << 30, memtable, 1);
+        let large = LARGE_MEMTABLE + 1;
+        assert!(worth(1_000_000, LARGE_MEMTABLE) > 0.0);
+        assert!(worth(1_000_000, large) < 0.0);
+        assert!(worth(300_000, large) > 0.0);
     }
 
     #[test]

@@ -17,9 +17,9 @@
 //! Thread-safety: any thread. A member is measured without a lock; one lock orders the changes of
 //! the split, and the cache's own locks are taken under it.
 
-use super::benefits::{BudgetSlopes, RecentLoad, WorkDone};
+use super::benefits::{BudgetSlopes, LARGE_MEMTABLE, RecentLoad, WorkDone};
 use super::buffers::{WatchesMemtables, WriteBufferManager};
-use super::controller::{BudgetDecision, BudgetReason, BudgetSide, Controller, Moment};
+use super::controller::{BudgetDecision, BudgetReason, BudgetSide, Controller, Moment, Prices};
 use esker_cache::CacheOptions;
 use esker_env::Clock;
 use esker_files::table::BlockCache;
@@ -49,7 +49,8 @@ const MEMTABLE_MIN: usize = 64 << 10;
 pub struct MemoryBudgetOptions {
     /// All memory, in bytes.
     pub total: usize,
-    /// The percentage of the block cache at first; memtables have the rest.
+    /// The percentage of the block cache at first; memtables have the rest. 0: memtables have as
+    /// much as is good for writers of one family, at most half.
     pub cache_percent: u32,
     /// The least of the block cache, in bytes; 0 for a sixteenth of all.
     pub cache_min: usize,
@@ -66,7 +67,7 @@ impl MemoryBudgetOptions {
     pub fn with_total(total: usize) -> Self {
         MemoryBudgetOptions {
             total,
-            cache_percent: 50,
+            cache_percent: 0,
             cache_min: 0,
             memtables_min: 0,
             is_fixed: false,
@@ -191,8 +192,10 @@ impl MemoryBudget {
         };
         options.cache_min = least(options.cache_min);
         options.memtables_min = least(options.memtables_min);
-        let percent = u128::from(options.cache_percent.min(100));
-        let cache = usize::try_from(total as u128 * percent / 100).unwrap_or(total);
+        let cache = match options.cache_percent.min(100) {
+            0 => total - most.min(2 * LARGE_MEMTABLE),
+            percent => usize::try_from(total as u128 * u128::from(percent) / 100).unwrap_or(total),
+        };
         let cache = cache
             .max(options.cache_min)
             .min(total - options.memtables_min);
@@ -362,7 +365,7 @@ impl MemoryBudget {
         if self.options.is_fixed {
             return BudgetDecision::stays(None, BudgetReason::Fixed);
         }
-        state.controller.decide(&Moment {
+        let now = Moment {
             total: shown.total,
             cache,
             memtables: share,
@@ -370,7 +373,13 @@ impl MemoryBudget {
             memtables_min: self.options.memtables_min,
             cache_worth: shown.cache_worth,
             memtables_worth: shown.memtables_worth,
-        })
+        };
+        let load = &state.load;
+        let prices = Prices {
+            cache: &|bytes| load.of_cache(bytes),
+            memtables: &|share| load.of_memtables(table_bytes, share / 2, share),
+        };
+        state.controller.decide(&now, &prices)
     }
 
     fn carry_out(&self, shown: &mut BudgetState, now_us: u64, decision: &BudgetDecision) {

@@ -5,7 +5,8 @@
 //! to the other. The rules against unrest:
 //! - the gain must exceed the loss by [`HYSTERESIS`], and be worth something at all;
 //! - a part is a fiftieth of the budget, and at most an eighth of the smaller side; while the gain
-//!   is twice the loss, two and then four times as much;
+//!   is twice the loss, twice as much at each further look, up to a third of the budget, but no
+//!   further than where the two sides are worth the same;
 //! - a change of the direction must be wanted at [`RESTS`] looks in a row.
 //!
 //! Pure. The idea is that of DB2's self-tuning memory manager (Storm and others, *Adaptive
@@ -20,6 +21,8 @@ const HYSTERESIS: f64 = 1.25;
 const CLEAR: f64 = 2.0;
 /// Looks at which a change of the direction is wanted before it takes place.
 const RESTS: u32 = 3;
+/// A clear part doubles so many times.
+const DOUBLINGS: u32 = 4;
 /// Microseconds a second that a move has to save.
 const WORTH_US: f64 = 50.0;
 /// A part of the budget that moves at once.
@@ -124,7 +127,8 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    pub(super) fn decide(&mut self, now: &Moment) -> BudgetDecision {
+    /// Decides; `prices` are those of any split.
+    pub(super) fn decide(&mut self, now: &Moment, prices: &Prices<'_>) -> BudgetDecision {
         if let Some(forced) = below_minimum(now) {
             return forced;
         }
@@ -138,7 +142,11 @@ impl Controller {
             };
             return BudgetDecision::stays(None, reason);
         };
-        let bytes = self.part(now, to, gain > CLEAR * loss);
+        let bytes = match gain > CLEAR * loss {
+            true => self.clear_part(now, to, prices),
+            false => usual_part(now).min(now.cache.min(now.memtables) / 8),
+        };
+        let bytes = bytes.min(room(now, to));
         if (gain - loss) * bytes as f64 / MIB < WORTH_US {
             self.settle();
             let room = room(now, to);
@@ -171,17 +179,46 @@ impl Controller {
         self.rested = 0;
     }
 
-    /// How much moves to that side.
-    fn part(&self, now: &Moment, to: BudgetSide, is_clear: bool) -> usize {
-        let usual = (now.total / PART).max(1);
-        let part = if is_clear {
-            let same_way = self.last == Some(to);
-            let streak = if same_way { self.streak.min(2) } else { 0 };
-            usual << streak
+    /// How much moves to that side where the gain is clear.
+    fn clear_part(&self, now: &Moment, to: BudgetSide, prices: &Prices<'_>) -> usize {
+        let same_way = self.last == Some(to);
+        let most = if same_way {
+            self.streak.min(DOUBLINGS)
         } else {
-            usual.min(now.cache.min(now.memtables) / 8)
+            0
         };
-        part.min(room(now, to))
+        let parts = (1..=most).rev().map(|n| usual_part(now) << n);
+        let mut parts = parts.map(|part| part.min(room(now, to)));
+        let first = parts.find(|part| !prices.is_too_far(now, to, *part));
+        first.unwrap_or(usual_part(now))
+    }
+}
+
+fn usual_part(now: &Moment) -> usize {
+    (now.total / PART).max(1)
+}
+
+/// What a megabyte is worth at any split.
+pub(super) struct Prices<'a> {
+    /// To a cache of so many bytes.
+    pub(super) cache: &'a dyn Fn(usize) -> BudgetSlopes,
+    /// To memtables with so large a share.
+    pub(super) memtables: &'a dyn Fn(usize) -> f64,
+}
+
+impl Prices<'_> {
+    /// Whether the other side is worth more once it has given `part`.
+    fn is_too_far(&self, now: &Moment, to: BudgetSide, part: usize) -> bool {
+        match to {
+            BudgetSide::BlockCache => {
+                let left = (self.memtables)(now.memtables.saturating_sub(part));
+                (self.cache)(now.cache + part).gain < left
+            }
+            BudgetSide::Memtables => {
+                let left = (self.cache)(now.cache.saturating_sub(part)).loss;
+                (self.memtables)(now.memtables + part) < left
+            }
+        }
     }
 }
 

@@ -134,8 +134,9 @@ option_table! {
     /// the budget's cache, unless they are given one that is shared, which counts as well, and
     /// `write_buffer_size` follows the share of the memtables.
     memory_budget: usize = 0, Live, Memory, Own, AtOpen;
-    /// The percentage of the budget that the block cache has at first.
-    memory_budget_cache_percent: u32 = 50, Live, Memory, Own, AtOpen;
+    /// The percentage of the budget that the block cache has at first. 0: memtables begin with 128
+    /// MB, or with half of the budget if that is less.
+    memory_budget_cache_percent: u32 = 0, Live, Memory, Own, AtOpen;
     /// The least of the block cache, in bytes; 0 for a sixteenth of the budget.
     memory_budget_cache_min: usize = 0, Live, Memory, Own, AtOpen;
     /// The least of the memtables, in bytes; 0 for a sixteenth of the budget.

@@ -1,8 +1,17 @@
 //! The controller beside loads of which the best split is known.
 
 use super::*;
+use std::cell::RefCell;
 
 const MB: usize = 1 << 20;
+/// Prices of a database at rest.
+const NOTHING: Prices<'_> = Prices {
+    cache: &|_| BudgetSlopes {
+        gain: 0.0,
+        loss: 0.0,
+    },
+    memtables: &|_| 0.0,
+};
 
 /// A budget of a thousand megabytes, split in the middle.
 fn middle() -> Moment {
@@ -46,7 +55,21 @@ fn run(
     let mut all = Vec::new();
     for _ in 0..times {
         (now.cache_worth, now.memtables_worth) = worth(now);
-        let decision = controller.decide(now);
+        let worth = RefCell::new(&mut worth);
+        let with_cache = |cache: usize| {
+            let memtables = 1000 * MB - cache;
+            let then = Moment {
+                cache,
+                memtables,
+                ..*now
+            };
+            (worth.borrow_mut())(&then)
+        };
+        let prices = Prices {
+            cache: &|cache| with_cache(cache).0,
+            memtables: &|share| with_cache(1000 * MB - share).1,
+        };
+        let decision = controller.decide(now, &prices);
         carry_out(now, &decision);
         assert_eq!(now.cache + now.memtables, 1000 * MB);
         assert!(now.cache >= now.cache_min && now.memtables >= now.memtables_min);
@@ -65,8 +88,7 @@ fn reads_move_memory_to_the_cache_until_memtables_have_their_minimum() {
     let (mut controller, mut now) = (Controller::default(), middle());
     let all = run(&mut controller, &mut now, 12, |_| (slopes(80.0, 90.0), 0.0));
     let parts: Vec<_> = all.iter().map(|d| d.bytes / MB).collect();
-    assert_eq!(parts[..3], [20, 40, 80]);
-    assert!(parts.iter().all(|part| *part <= 80), "{parts:?}");
+    assert_eq!(parts[..5], [20, 40, 80, 160, 140], "until the minimum");
     assert_eq!(now.memtables, now.memtables_min);
     assert_eq!(all.last().map(|d| d.reason), Some(BudgetReason::AtMinimum));
 }
@@ -160,11 +182,36 @@ fn a_side_below_its_minimum_takes_what_it_lacks() {
         cache: 10 * MB,
         ..middle()
     };
-    let decision = controller.decide(&now);
+    let decision = controller.decide(&now, &NOTHING);
     assert_eq!(decision.bytes, 50 * MB);
     assert_eq!(decision.to, Some(BudgetSide::BlockCache));
     assert_eq!(decision.reason, BudgetReason::BelowMinimum);
     // Neither has enough: memtables are not taken from.
     now.memtables = 60 * MB;
-    assert_eq!(controller.decide(&now).bytes, 0);
+    assert_eq!(controller.decide(&now, &NOTHING).bytes, 0);
+}
+
+#[test]
+fn a_clear_gain_moves_no_further_than_where_both_are_worth_the_same() {
+    let mut controller = Controller::default();
+    let mut now = middle();
+    // The cache gains much as long as it has less than 680 MB.
+    let cliff = |m: &Moment| match m.cache / MB {
+        0..680 => (slopes(900.0, 900.0), 10.0),
+        _ => (slopes(0.0, 900.0), 10.0),
+    };
+    let all = run(&mut controller, &mut now, 12, cliff);
+    assert!((680..700).contains(&(now.cache / MB)), "{all:?}");
+    assert_eq!(reversals(&all), 0);
+    assert!(all[..6].iter().any(|d| d.bytes == 0), "soon: {all:?}");
+}
+
+#[test]
+fn memtables_that_cost_more_than_they_save_give_memory_back() {
+    let (mut controller, mut now) = (Controller::default(), middle());
+    run(&mut controller, &mut now, 30, |m| {
+        let is_large = m.memtables > 128 * MB;
+        (BudgetSlopes::default(), if is_large { -90.0 } else { 90.0 })
+    });
+    assert!((100..150).contains(&(now.memtables / MB)), "{now:?}");
 }
