@@ -5,8 +5,8 @@
 //! to the other. The rules against unrest:
 //! - the gain must exceed the loss by [`HYSTERESIS`], and be worth something at all;
 //! - a part is a fiftieth of the budget, and at most an eighth of the smaller side; while the gain
-//!   is twice the loss, twice as much at each further look, up to a third of the budget, but no
-//!   further than where the two sides are worth the same;
+//!   is twice the loss, twice as much at each further look, up to a third of the budget;
+//! - no part takes the split past where the two sides are worth the same;
 //! - a change of the direction must be wanted at [`RESTS`] looks in a row.
 //!
 //! Pure. The idea is that of DB2's self-tuning memory manager (Storm and others, *Adaptive
@@ -147,6 +147,10 @@ impl Controller {
             false => usual_part(now).min(now.cache.min(now.memtables) / 8),
         };
         let bytes = bytes.min(room(now, to));
+        if prices.is_too_far(now, to, bytes) {
+            self.settle();
+            return BudgetDecision::stays(Some(to), BudgetReason::Balanced);
+        }
         if (gain - loss) * bytes as f64 / MIB < WORTH_US {
             self.settle();
             let room = room(now, to);
