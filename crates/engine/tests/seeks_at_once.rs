@@ -1,6 +1,6 @@
-//! Seeks that begin the reads of all runs before they wait for one (`async_io`, and direct reads),
-//! and that read as far as walks went before: what is read, and that such an iterator shows what
-//! any other shows.
+//! Reads that are begun before one is waited for (`async_io`, and direct reads): those of a seek in
+//! all runs, and those of several keys. Seeks that read as far as walks went before. What is read,
+//! and that such an iterator shows what any other shows.
 
 mod common;
 
@@ -11,7 +11,7 @@ use esker::env::{
     WritableFile, WriteOptions,
 };
 use esker::options::ReadTier;
-use esker::{Db, DbIterator, Error, ErrorKind, Options, ReadOptions, Result};
+use esker::{Db, DbIterator, Error, ErrorKind, Options, PinnedValue, ReadOptions, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -108,6 +108,15 @@ impl FileSystem for Disk {
 
 /// Four tables of level 0 with the same range of keys, and no compactions.
 fn four_tables() -> (Disk, Db) {
+    four_tables_of("")
+}
+
+/// The same in small blocks, so that keys are far apart, and with filters.
+fn four_tables_of_small_blocks() -> (Disk, Db) {
+    four_tables_of("block_based_table_factory={block_size=1024;filter_policy=bloomfilter:20}")
+}
+
+fn four_tables_of(changes: &str) -> (Disk, Db) {
     let disk = Disk::default();
     let env = Env {
         fs: Arc::new(disk.clone()),
@@ -117,6 +126,7 @@ fn four_tables() -> (Disk, Db) {
         .create_if_missing(true)
         .env(env)
         .set_all("disable_auto_compactions=true;compaction_for_reads=false")
+        .and_then(|o| o.set_all(changes))
         .expect("these options exist");
     let db = Db::open("/db", options).expect("opened");
     for table in 0..4 {
@@ -161,6 +171,70 @@ fn all_reads_are_begun_before_the_first_is_waited_for() {
         it.status().expect_err("not cached").kind(),
         ErrorKind::Incomplete
     );
+}
+
+/// Keys of which each is in a block of its own: five in each table.
+fn far_apart() -> Vec<Vec<u8>> {
+    (0..20).map(|n| key(n * 200 + n % 4)).collect()
+}
+
+fn get(db: &Db, options: &ReadOptions, keys: &[Vec<u8>]) -> Vec<Result<Option<PinnedValue>>> {
+    db.multi_get_opt(&db.default_family_handle(), keys, options, None)
+}
+
+/// Reads keys, all of which are there, and returns what that asks of tables.
+fn asked_by_get(disk: &Disk, db: &Db, options: &ReadOptions, keys: &[Vec<u8>]) -> Vec<Asked> {
+    disk.asked(|| {
+        for (got, key) in get(db, options, keys).into_iter().zip(keys) {
+            let value = got.expect("read").expect("there");
+            let n = u32::from_le_bytes(value.as_ref().try_into().expect("a number"));
+            assert_eq!(common::numbered::key(n), *key);
+        }
+    })
+}
+
+#[test]
+fn a_multi_get_begins_its_reads_before_it_waits_for_one() {
+    let (disk, db) = four_tables_of_small_blocks();
+    let keys = far_apart();
+    let begins = asked_by_get(&disk, &db, &at_once(), &keys);
+    assert_eq!(begins, [Asked::Begin; 20], "in groups of sixteen");
+    assert_eq!(asked_by_get(&disk, &db, &at_once(), &keys), []);
+    let (disk, db) = four_tables_of_small_blocks();
+    let plain = ReadOptions::default();
+    assert_eq!(asked_by_get(&disk, &db, &plain, &keys), [Asked::Read; 20]);
+}
+
+#[test]
+fn keys_of_one_block_share_its_read_and_one_by_itself_is_not_begun() {
+    use Asked::{Begin, Read};
+    let (disk, db) = four_tables_of_small_blocks();
+    disk.with(|n| n.is_direct = true);
+    let options = ReadOptions::default();
+    let asked = |keys: &[Vec<u8>]| asked_by_get(&disk, &db, &options, keys);
+    assert_eq!(asked(&[key(101), key(105), key(3_101)]), [Begin, Begin]);
+    assert_eq!(asked(&[key(2_102), key(2_106)]), [Read]);
+    // Without I/O nothing is begun.
+    let mut cached = at_once();
+    cached.read_tier = ReadTier::BlockCache;
+    for result in get(&db, &cached, &[key(100), key(3_103)]) {
+        assert_eq!(
+            result.expect_err("not cached").kind(),
+            ErrorKind::Incomplete
+        );
+    }
+}
+
+#[test]
+fn keys_whose_reads_fail_say_so() {
+    let (disk, db) = four_tables_of_small_blocks();
+    let keys = far_apart();
+    disk.with(|n| n.fails = true);
+    for result in get(&db, &at_once(), &keys) {
+        assert_eq!(result.expect_err("unreadable").kind(), ErrorKind::Io);
+    }
+    disk.with(|n| n.fails = false);
+    assert_eq!(asked_by_get(&disk, &db, &at_once(), &keys).len(), 20);
 }
 
 #[test]
@@ -241,7 +315,15 @@ fn moves_as_a_map(changes: &str, direct: bool) {
         }
         let mut it = iterator(&db, at_once());
         let mut at: Option<Vec<u8>> = None;
-        for _ in 0..3_000 {
+        for round in 0..3_000 {
+            if round % 20 == 0 {
+                let keys: Vec<_> = (0..30).map(|_| key(rng.below(2_050) as u32)).collect();
+                for (got, key) in get(&db, &at_once(), &keys).into_iter().zip(&keys) {
+                    let got = got.expect("read");
+                    let got = got.as_ref().map(AsRef::as_ref);
+                    assert_eq!(got, model.get(key).map(Vec::as_slice), "seed {seed}");
+                }
+            }
             let target = key(rng.below(2_050) as u32);
             let entry = match (rng.below(6), at) {
                 (0 | 1, _) => {

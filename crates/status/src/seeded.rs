@@ -147,6 +147,7 @@ catalogue! {
     EntryTableSkips, "entry-table-skips", Model, Reading, "A search by a block's table of entries passes the entry that it looks for.";
     VersionTakenForKey, "version-taken-for-key", Model, Reading, "An iterator takes the next version of a key for another key.";
     BoundTakenForEntry, "bound-taken-for-entry", Model, Reading, "A merging iterator shows the boundary of a table that it has not read.";
+    BlockSharedByOffset, "block-shared-by-offset", Model, Reading, "A key of a multi_get is sought in the block of another table that begins at the same offset.";
     BegunSeekKept, "begun-seek-kept", Model, Reading, "A seek goes where an earlier one led that was begun ahead.";
     ParkedSequenceKept, "parked-sequence-kept", Model, Reading, "A parked iterator is used again and reads as of its first use.";
     ParkedMemtableLeft, "parked-memtable-left", Model, Reading, "A parked iterator is used again without the memtable that was empty.";

@@ -5,6 +5,7 @@
 //! group ask their next table's filter, then its index, then the cache, and then search the block,
 //! so that the memory accesses of one key overlap with those of others (the idea of group
 //! prefetching: Chen and others, *Improving hash join performance through prefetching*, ICDE 2004).
+//! Where reads wait for the device, those of a group are begun together.
 //! Each key sees the sources newest first, as a single read would.
 
 use super::get::{Answer, PointRead, read_context};
@@ -15,11 +16,12 @@ use crate::options::ReadTier;
 use crate::tree::tables::TableRef;
 use esker_files::table::{Located, LookupKey, ReadContext};
 use esker_format::key::append_internal;
-use esker_format::{Level, Seq, ValueType};
+use esker_format::{FileNo, Level, Seq, ValueType};
 use esker_lsm::file::FileMeta;
 use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::point::PointResolver;
 use esker_lsm::version::Candidates;
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 
 /// A key on its way through the sources.
@@ -206,10 +208,9 @@ impl Search<'_> {
                 step.located = step.table.reader.locate(&self.ctx, &p.key)?;
                 Ok(())
             });
-            self.each(group, &mut steps, |p, step| match &mut step.located {
-                Some(located) => step.table.reader.bring(&self.ctx, &p.key, located),
-                None => Ok(()),
-            });
+            self.pass_filters(group, &mut steps);
+            let shares = self.begin_reads(&mut steps);
+            self.bring(group, &mut steps, &shares);
             self.each(group, &mut steps, |p, step| {
                 let Some(located) = step.located.take() else {
                     self.note(p, step);
@@ -227,6 +228,89 @@ impl Search<'_> {
                 }
                 error.map_or(Ok(()), Err)
             });
+        }
+    }
+
+    /// Goes on with keys that cannot be in their table to one that must be read, where that may
+    /// wait for the device: then their reads are under way beside those of other keys.
+    fn pass_filters<'v>(
+        &self,
+        group: &mut [&mut Pending<'v>],
+        steps: &mut [Option<Step<'v>>; GROUP],
+    ) {
+        for (p, slot) in group.iter_mut().zip(steps) {
+            while let Some(step) = slot
+                && step.located.is_none()
+                && p.error.is_none()
+                && step.table.reader.begins_reads(&self.ctx)
+            {
+                self.note(p, step);
+                *slot = self.next_table(p);
+                if let Some(next) = slot {
+                    match next.table.reader.locate(&self.ctx, &p.key) {
+                        Ok(located) => next.located = located,
+                        Err(e) => p.error = Some(e),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins the reads of several blocks before one is waited for, where that may take long. Says
+    /// of each key whether one before it reads its block.
+    fn begin_reads(&self, steps: &mut [Option<Step<'_>>; GROUP]) -> [Option<usize>; GROUP] {
+        let mut blocks = [None; GROUP];
+        let mut shares = [None; GROUP];
+        for (at, step) in steps.iter().enumerate() {
+            let Some(block) = step.as_ref().and_then(|step| self.awaited(step)) else {
+                continue;
+            };
+            shares[at] = blocks[..at].iter().position(|b| *b == Some(block));
+            if shares[at].is_none() {
+                blocks[at] = Some(block);
+            }
+        }
+        if blocks.iter().flatten().count() >= 2 {
+            for (step, _) in steps.iter_mut().zip(blocks).filter(|(_, b)| b.is_some()) {
+                if let Some(step) = step
+                    && let Some(located) = &mut step.located
+                {
+                    step.table.reader.begin(&self.ctx, located);
+                }
+            }
+        }
+        shares
+    }
+
+    /// The table and the offset of the block that a key waits for.
+    fn awaited(&self, step: &Step<'_>) -> Option<(FileNo, u64)> {
+        let offset = (step.table.reader).awaits(&self.ctx, step.located.as_ref()?)?;
+        if seeded(Bug::BlockSharedByOffset) {
+            return Some((FileNo(0), offset));
+        }
+        Some((step.file.number, offset))
+    }
+
+    /// Brings the blocks of all keys.
+    fn bring<'v>(
+        &self,
+        group: &mut [&mut Pending<'v>],
+        steps: &mut [Option<Step<'v>>; GROUP],
+        shares: &[Option<usize>; GROUP],
+    ) {
+        for (at, p) in group.iter_mut().enumerate() {
+            let (before, from) = steps.split_at_mut(at);
+            let Some(Some(step)) = from.first_mut().filter(|_| p.error.is_none()) else {
+                continue;
+            };
+            let Some(located) = &mut step.located else {
+                continue;
+            };
+            let first = shares[at].and_then(|first| before[first].as_ref()?.located.as_ref());
+            if !first.is_some_and(|first| located.share(first)) {
+                let brought = step.table.reader.bring(&self.ctx, &p.key, located);
+                p.error = brought.err();
+            }
         }
     }
 

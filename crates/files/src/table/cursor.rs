@@ -519,10 +519,8 @@ impl Cursor for TableCursor {
     }
     fn begin_seek(&mut self, target: &[u8]) {
         self.begun = None;
-        // A filesystem without direct I/O reads through the page cache though it was asked not to.
-        let may_wait = self.ctx.async_io || self.reader.fetcher.blocks.file.is_direct();
-        let is_ahead = self.ctx.cache_only || self.prefetch.is_behind();
-        if !may_wait || is_ahead || self.is_filtered(target) {
+        let begins = self.reader.begins_reads(&self.ctx) && !self.prefetch.is_behind();
+        if !begins || self.is_filtered(target) {
             return;
         }
         // What fails here fails again in the seek, which says so.
@@ -531,7 +529,8 @@ impl Cursor for TableCursor {
             && self.loaded != Some(handle.offset)
             && !self.reader.has_at_hand(handle)
         {
-            self.prefetch.begin(&self.reader.fetcher.blocks, handle);
+            let blocks = &self.reader.fetcher.blocks;
+            self.prefetch.begin(blocks, handle, blocks.read_ahead());
         }
     }
     #[inline]

@@ -2,11 +2,13 @@
 //!
 //! A lookup of many keys goes step by step for all of them ([`TableReader::approach`],
 //! [`TableReader::locate`], [`TableReader::bring`], [`TableReader::get_located`]): what one key
-//! waits for in memory, another one's step hides.
+//! waits for in memory, another one's step hides. Where reads wait for the device, those of several
+//! keys are under way together ([`TableReader::begin`]).
 
 use super::cached::{HeldBlock, SharedBlock};
 use super::context::{FoundEntry, LookupKey, ReadContext, bump};
 use super::observer::FilterOutcome;
+use super::prefetch::Prefetch;
 use super::reader::TableReader;
 use esker_format::KeyOrder;
 use esker_format::block::{BlockCursor, BlockHandle, IndexBlock};
@@ -36,7 +38,17 @@ pub struct Located {
     at: usize,
     /// None in a partitioned index, which is searched at the end.
     handle: Option<BlockHandle>,
+    /// The read of the block, if it was begun.
+    begun: Option<Box<Prefetch>>,
     block: Option<SharedBlock>,
+}
+
+impl Located {
+    /// Takes the block that `other` has; whether it has one. Both must be of one block.
+    pub fn share(&mut self, other: &Located) -> bool {
+        self.block = other.block.clone();
+        self.block.is_some()
+    }
 }
 
 impl TableReader {
@@ -57,6 +69,7 @@ impl TableReader {
         let mut located = Located {
             at: 0,
             handle: None,
+            begun: None,
             block: None,
         };
         if self.is_partitioned() {
@@ -75,6 +88,20 @@ impl TableReader {
         Ok(Some(located))
     }
 
+    /// The offset of the block of `located`, if it must be read and that may wait for the device.
+    pub fn awaits(&self, ctx: &ReadContext, located: &Located) -> Option<u64> {
+        let handle = located.handle.filter(|_| self.begins_reads(ctx))?;
+        (!self.has_at_hand(handle)).then_some(handle.offset)
+    }
+
+    /// Begins to read the block of `located`.
+    pub fn begin(&self, ctx: &ReadContext, located: &mut Located) {
+        let blocks = &self.fetcher.blocks;
+        let begun = (located.handle)
+            .and_then(|handle| Prefetch::of_block(self.options(), ctx, blocks, handle));
+        located.begun = begun.map(Box::new);
+    }
+
     /// Gets the block of `located`, and starts loading what a search in it reads.
     pub fn bring(
         &self,
@@ -83,7 +110,8 @@ impl TableReader {
         located: &mut Located,
     ) -> Result<()> {
         if let Some(handle) = located.handle {
-            let block = self.data_block(ctx, handle, None, &key.counters)?;
+            let mut begun = located.begun.take();
+            let block = self.data_block(ctx, handle, begun.as_deref_mut(), &key.counters)?;
             block.data().prefetch_search();
             located.block = Some(block);
         }

@@ -5,9 +5,9 @@
 //! from the start, and a job for windows that are read in the background ([`super::windows`]). The
 //! kernel's readahead call is not used: it is cut to the device's request size.
 //!
-//! A seek past the page cache reads as far as walks went before ([`super::walks`]). It can be begun
-//! ([`Prefetch::begin`]), beside those in other tables, and is waited for when its block is asked
-//! for.
+//! A seek past the page cache reads as far as walks went before ([`super::walks`]). Its read can be
+//! begun ([`Prefetch::begin`]), beside those in other tables, and is waited for when its block is
+//! asked for. So can that of one block alone ([`Prefetch::of_block`]).
 
 use super::block_file::BlockFile;
 use super::context::ReadContext;
@@ -74,6 +74,18 @@ impl Prefetch {
         }
     }
 
+    /// One that has begun to read this block and nothing else, if the block is to be read so.
+    pub(super) fn of_block(
+        options: &TableOptions,
+        ctx: &ReadContext,
+        blocks: &BlockFile,
+        handle: BlockHandle,
+    ) -> Option<Self> {
+        let mut one = Prefetch::new(options, ctx, None);
+        one.begin(blocks, handle, 0);
+        one.begun.is_some().then_some(one)
+    }
+
     /// Forgets what it has read, and the sequence.
     pub(super) fn rest(&mut self, blocks: &BlockFile) {
         self.end_walk(blocks);
@@ -98,8 +110,9 @@ impl Prefetch {
         }
     }
 
-    /// Begins to read a block that a seek will need, and what its walk is likely to need.
-    pub(super) fn begin(&mut self, blocks: &BlockFile, handle: BlockHandle) {
+    /// Begins to read a block that a seek will need, and `ahead` bytes that its walk is likely to
+    /// need.
+    pub(super) fn begin(&mut self, blocks: &BlockFile, handle: BlockHandle, ahead: usize) {
         self.begun = None;
         let Some(end) = blocks.end_of(handle) else {
             return;
@@ -108,14 +121,14 @@ impl Prefetch {
         if len >= LARGE_BLOCK || self.has(handle.offset, len) || self.arrived(handle.offset, len) {
             return;
         }
-        let (start, len) = self.span(blocks, handle.offset, len);
+        let (start, len) = self.span(blocks, handle.offset, len, ahead);
         self.begun = Some(Coming::begin(&blocks.file, start, len));
     }
 
-    /// The units of direct I/O that hold a block which a seek needs and what is read ahead for its
-    /// walk: where they begin, and their length.
-    fn span(&self, blocks: &BlockFile, offset: u64, len: usize) -> (u64, usize) {
-        let ahead = blocks.read_ahead().min(self.max) as u64;
+    /// The units of direct I/O that hold a block and what is read ahead: where they begin, and
+    /// their length.
+    fn span(&self, blocks: &BlockFile, offset: u64, len: usize, ahead: usize) -> (u64, usize) {
+        let ahead = ahead.min(self.max) as u64;
         let end = (offset + len as u64 + ahead).min(blocks.end);
         let start = offset - offset % DIRECT_ALIGN as u64;
         (
@@ -150,7 +163,7 @@ impl Prefetch {
             && blocks.read_ahead().min(self.max) > 0
         {
             self.arrived = None;
-            let (start, len) = self.span(blocks, offset, len);
+            let (start, len) = self.span(blocks, offset, len, blocks.read_ahead());
             self.arrived = Some(Window::read(&*blocks.file, start, len)?);
         }
         Ok(self.arrived(offset, len))

@@ -247,6 +247,13 @@ impl TableReader {
         }
     }
 
+    /// Whether reads of the table may wait for the device, so that several are better begun at
+    /// once. A filesystem without direct I/O reads through the page cache though it was asked not
+    /// to.
+    pub fn begins_reads(&self, ctx: &ReadContext) -> bool {
+        !ctx.cache_only && (ctx.async_io || self.fetcher.blocks.file.is_direct())
+    }
+
     /// Whether a data block needs no read: it is in the cache, or the file is mapped.
     pub(super) fn has_at_hand(&self, handle: BlockHandle) -> bool {
         let len = usize::try_from(handle.size).unwrap_or(usize::MAX);

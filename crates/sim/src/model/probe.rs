@@ -7,7 +7,7 @@ use super::drive::Session;
 use super::judge::{Kind, Violation, violation};
 use super::state::State;
 use crate::rng::Rng;
-use esker::{DbIterator, ReadOptions, Snapshot};
+use esker::{Db, DbIterator, FamilyHandle, ReadOptions, Snapshot};
 use esker_status::{Error, Result};
 use std::collections::BTreeMap;
 
@@ -120,6 +120,11 @@ fn reads(
                 return Err(violation(Kind::Broken, text));
             }
         }
+        several_keys(&db, handle, map, session.key_beside(), snapshot, rng)
+            .map_err(|e| broken("multi_get", &e))?
+            .map_or(Ok(()), |key| {
+                Err(wrong(&format!("multi_get{}", under(snapshot)), name, &key))
+            })?;
         let key = session.key_beside();
         let mut options = ReadOptions::default();
         options.prefix_same_as_start = prefixes && rng.one_in(2);
@@ -140,6 +145,28 @@ fn reads(
         }
     }
     Ok(())
+}
+
+/// Reads many keys at once; the first for which that gives something else than `map`.
+fn several_keys(
+    db: &Db,
+    handle: &FamilyHandle,
+    map: &Map,
+    beside: Vec<u8>,
+    snapshot: Option<&Snapshot>,
+    rng: &mut Rng,
+) -> Result<Option<Vec<u8>>> {
+    let mut options = ReadOptions::default();
+    options.async_io = rng.one_in(2);
+    options.fill_cache = rng.one_in(2);
+    let keys: Vec<_> = map.keys().cloned().chain([beside]).collect();
+    let found = db.multi_get_opt(handle, &keys, &options, snapshot);
+    for (key, found) in keys.into_iter().zip(found) {
+        if found?.as_deref() != map.get(&key).map(Vec::as_slice) {
+            return Ok(Some(key));
+        }
+    }
+    Ok(None)
 }
 
 /// How many entries a seek looks at.
