@@ -162,9 +162,10 @@ impl RecentLoad {
         let depth = (tables as f64 / memtable.max(1) as f64).max(1.0).ln();
         let rewriting = (self.compaction_us + self.stall_us) / depth.max(1.0);
         let overwritten = (self.flush_us + self.compaction_us) * self.overwritten();
-        let saved = match memtable > LARGE_MEMTABLE {
-            true => overwritten - self.entries_flushed * LARGE_ENTRY_US,
-            false => rewriting + overwritten,
+        let saved = if memtable > LARGE_MEMTABLE {
+            overwritten - self.entries_flushed * LARGE_ENTRY_US
+        } else {
+            rewriting + overwritten
         };
         saved / self.seconds / (share.max(1) as f64 / MIB)
     }

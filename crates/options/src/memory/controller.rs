@@ -142,9 +142,10 @@ impl Controller {
             };
             return BudgetDecision::stays(None, reason);
         };
-        let bytes = match gain > CLEAR * loss {
-            true => self.clear_part(now, to, prices),
-            false => usual_part(now).min(now.cache.min(now.memtables) / 8),
+        let bytes = if gain > CLEAR * loss {
+            self.clear_part(now, to, prices)
+        } else {
+            usual_part(now).min(now.cache.min(now.memtables) / 8)
         };
         let bytes = bytes.min(room(now, to));
         if prices.is_too_far(now, to, bytes) {
