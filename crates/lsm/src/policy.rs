@@ -186,7 +186,7 @@ pub struct Policy {
     pub level_compaction_dynamic_level_bytes: bool,
     /// Whether that rule is [`crate::level_sizes`]; else it is RocksDB's.
     pub level_shape_by_cost: bool,
-    /// Whether runs are merged for reads ([`crate::pick::for_reads`]).
+    /// Whether runs are merged for reads ([`crate::read_demand`]).
     pub compaction_for_reads: bool,
     /// Reads for each byte of a file without a value from it that make it worth compacting; 0 for
     /// never.
