@@ -1,4 +1,4 @@
-//! Reads that search several runs have them merged; see `esker_lsm::pick::for_reads`.
+//! Reads that search several runs have them merged; see `esker_lsm::read_demand`.
 
 use esker::options::CompactionStyle;
 use esker::{Db, Options};
