@@ -11,8 +11,9 @@ use crate::version::Version;
 const SEEK_NS: u64 = 500;
 /// The same for a point read that a filter ends.
 const GET_NS: u64 = 100;
-/// A search of one run does not take longer: the rest was spent without a processor.
-const LONGEST_NS: u64 = 100_000;
+/// A search of one run takes no more of processor and device: the rest is waiting, of which many
+/// readers have some at the same time.
+const LONGEST_NS: u64 = 10_000;
 /// Nanoseconds to read, merge and write a byte, while no merge has shown them.
 const MERGE_NS_PER_BYTE: f64 = 8.0;
 /// The fastest and the slowest pace that a merge is expected to have.
