@@ -21,7 +21,7 @@ const HYSTERESIS: f64 = 1.25;
 const CLEAR: f64 = 2.0;
 /// Looks at which a change of the direction is wanted before it takes place.
 const RESTS: u32 = 3;
-/// A clear part doubles so many times.
+/// How often a clear part doubles.
 const DOUBLINGS: u32 = 4;
 /// Microseconds a second that a move has to save.
 const WORTH_US: f64 = 50.0;
@@ -205,7 +205,7 @@ fn usual_part(now: &Moment) -> usize {
 
 /// What a megabyte is worth at any split.
 pub(super) struct Prices<'a> {
-    /// To a cache of so many bytes.
+    /// To a cache of a size in bytes.
     pub(super) cache: &'a dyn Fn(usize) -> BudgetSlopes,
     /// To memtables with so large a share.
     pub(super) memtables: &'a dyn Fn(usize) -> f64,
