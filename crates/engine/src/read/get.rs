@@ -176,7 +176,7 @@ impl PointRead<'_> {
             && self.memtables(view, internal, seq, operator, &mut resolver)?;
         if !done {
             if self.options.read_tier != ReadTier::Memtable {
-                let timer = is_sampled.then(|| self.core.begin_sample());
+                let timer = is_sampled.then(|| self.core.begin_gets());
                 self.tables(
                     &view.version,
                     internal,

@@ -229,7 +229,8 @@ impl DbIterator {
     fn place(&mut self, seek: impl FnOnce(&mut VisibleCursor<Merged>)) {
         self.begin_seek();
         let start = self.seek_timer();
-        let sample = self.looked_at.is_some().then(|| self.core.begin_sample());
+        let sampled = self.looked_at.is_some();
+        let began_ns = sampled.then(|| self.core.env.clock.now_ns());
         self.begin_move();
         let Some(shell) = &mut self.shell else {
             return;
@@ -239,8 +240,8 @@ impl DbIterator {
         if let Some(look) = &self.looked_at {
             look.end(&self.family.read_totals, ReadOperation::Seek);
         }
-        if let Some(timer) = sample {
-            self.core.end_seek(&self.family, &self.view, timer);
+        if let Some(began_ns) = began_ns {
+            self.core.end_seek(&self.family, &self.view, began_ns);
         }
         self.count(Ticker::NumberDbSeek, Ticker::NumberDbSeekFound);
         if self.is_watched {

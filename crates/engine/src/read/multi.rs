@@ -102,7 +102,7 @@ fn answers(
     }
     let open = pending.iter().filter(|p| p.is_open()).count();
     if open > 0 && read.options.read_tier != ReadTier::Memtable {
-        let timer = is_sampled.then(|| read.core.begin_sample());
+        let timer = is_sampled.then(|| read.core.begin_gets());
         tables(read, seq, operator, &mut pending, is_sampled);
         if let Some(timer) = timer {
             read.core.end_gets(read.family, view, timer, open as u64);
@@ -208,8 +208,12 @@ impl Search<'_> {
                 step.located = step.table.reader.locate(&self.ctx, &p.key)?;
                 Ok(())
             });
-            self.pass_filters(group, &mut steps);
-            let shares = self.begin_reads(&mut steps);
+            let mut shares = [None; GROUP];
+            let may_wait = |step: &Step<'_>| step.table.reader.begins_reads(&self.ctx);
+            if steps.iter().flatten().any(may_wait) {
+                self.pass_filters(group, &mut steps);
+                shares = self.begin_reads(&mut steps);
+            }
             self.bring(group, &mut steps, &shares);
             self.each(group, &mut steps, |p, step| {
                 let Some(located) = step.located.take() else {
