@@ -7,8 +7,10 @@
 use crate::file::{FileMeta, compare_boundary, sort_newest_first};
 use crate::version::{BlobFile, Version};
 use esker_format::{FileNo, KeyOrder, Level, ParsedKey, Seq};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 /// One file alone: boundaries that parse and are in order, and sequences that are.
@@ -89,6 +91,115 @@ pub fn level0(order: &KeyOrder, files: &[Arc<FileMeta>]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A table that would come to lie on the wrong side of another: newer data below older.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overtaking {
+    /// The table that leaves its level.
+    pub table: FileNo,
+    /// Where it is.
+    pub from: Level,
+    /// Where its data goes.
+    pub to: Level,
+    /// A table that stays, has keys of the same range and may be older, or newer on a way up.
+    pub passed: FileNo,
+    /// The level of that one.
+    pub at: Level,
+}
+
+impl fmt::Display for Overtaking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Overtaking {
+            table,
+            from,
+            to,
+            passed,
+            at,
+        } = self;
+        write!(
+            f,
+            "table {table} of level {from} would go to level {to} past table {passed} of level {at}"
+        )
+    }
+}
+
+/// The first table that `leaving` would pass on their way to level `to`; `leaving` are all tables
+/// that one change takes away from where they are in `version`.
+///
+/// On the way down no table that stays may have keys of the range, unless all of it is newer. On
+/// the way up none may at all. Level 0 is in the order of epochs, and what a merge writes there has
+/// the epoch of its oldest input.
+pub fn overtaking<'f>(
+    version: &Version,
+    leaving: impl Iterator<Item = (Level, &'f Arc<FileMeta>)> + Clone,
+    to: Level,
+) -> Option<Overtaking> {
+    if seeded(Bug::ReadsMergeNewestAlone) {
+        return None;
+    }
+    let gone: HashSet<FileNo> = leaving.clone().map(|(_, f)| f.number).collect();
+    let stays = |x: &&Arc<FileMeta>| !gone.contains(&x.number);
+    let level0 = version.level(Level::L0).files();
+    let last = level0.iter().rposition(|f| gone.contains(&f.number));
+    leaving.into_iter().find_map(|(from, f)| {
+        let levels = if from <= to {
+            from.0 + 1..=to.0
+        } else {
+            to.0..=from.0 - 1
+        };
+        let on_the_way = levels.filter(|l| *l > 0).map(Level).flat_map(|level| {
+            let files = version.level(level);
+            let (lo, hi) = (f.smallest.as_bytes(), f.largest.as_bytes());
+            let met = files.overlapping(version.order(), Some(lo), Some(hi));
+            let is_newer = |x: &FileMeta| from < to && x.smallest_seq > f.largest_seq;
+            let met = files.files()[met].iter().filter(stays);
+            met.filter(move |x| !is_newer(x)).map(move |x| (level, x))
+        });
+        let passed0 = match (from, to) {
+            (Level::L0, _) => {
+                let own = level0.iter().position(|x| x.number == f.number);
+                let behind = own.map_or(0, |own| own + 1);
+                // In itself level 0 keeps what is behind the last input behind the output.
+                let end = last
+                    .filter(|_| to == Level::L0)
+                    .map_or(level0.len(), |n| n + 1);
+                &level0[behind.min(end)..end]
+            }
+            (_, Level::L0) => level0,
+            _ => &[],
+        };
+        // What comes up to level 0 lies there by its epoch.
+        let is_passed = |x: &FileMeta| from == Level::L0 || x.epoch <= f.epoch;
+        let passed0 = passed0.iter().filter(stays);
+        let passed0 = passed0.filter(|x| is_passed(x) && meet(version.order(), f, x));
+        let (at, passed) = on_the_way.chain(passed0.map(|x| (Level::L0, x))).next()?;
+        Some(Overtaking {
+            table: f.number,
+            from,
+            to,
+            passed: passed.number,
+            at,
+        })
+    })
+}
+
+/// Whether the sequence numbers of two files that have keys of one range interleave: then these do
+/// not tell which is newer. `files` are in order by sequence, newest first.
+pub fn interleave(order: &KeyOrder, files: &[Arc<FileMeta>]) -> bool {
+    files.iter().enumerate().any(|(n, newer)| {
+        let older = files[n + 1..].iter();
+        let mut unsure = older.filter(|f| f.largest_seq >= newer.smallest_seq);
+        unsure.any(|f| meet(order, newer, f))
+    })
+}
+
+/// Whether two files have user keys of one range.
+fn meet(order: &KeyOrder, a: &FileMeta, b: &FileMeta) -> bool {
+    let begins_by_the_end_of = |a: &FileMeta, b: &FileMeta| {
+        compare_boundary(order, a.smallest.as_bytes(), b.largest.as_bytes()).is_le()
+    };
+    begins_by_the_end_of(a, b) && begins_by_the_end_of(b, a)
 }
 
 /// A blob file: garbage within the totals, and something left when tables link to it.

@@ -7,7 +7,7 @@
 //! and with it the open reader. Levels that no edit touches are shared with the version before.
 
 use crate::check;
-use crate::file::{FileMeta, sort_newest_first};
+use crate::file::{FileMeta, sort_by_seq, sort_newest_first};
 use crate::version::{BlobFile, LevelFiles, Version};
 use esker_format::edit::{BlobAddition, BlobGarbage, NewFile, VersionEdit};
 use esker_format::{FileNo, InternalKey, Level};
@@ -131,10 +131,14 @@ pub fn apply_records(base: &Version, records: &[VersionEdit]) -> Result<Version>
 }
 
 /// Gives every table an epoch number when some has none, as it is after an old MANIFEST: deeper
-/// levels are older, level 0 goes by sequence. The largest number in use comes with the version.
-pub fn recover_epochs(version: &Version) -> (Version, u64) {
+/// levels are older, level 0 goes by sequence.
+///
+/// Sequence numbers do not order two tables whose ranges of them interleave. Where such tables of
+/// level 0 have keys of one range, it stays without epoch numbers ([`Version::lacks_epochs`]) until
+/// it is merged as a whole.
+pub fn recover_epochs(version: &Version) -> Version {
     if version.files().all(|(_, f)| f.epoch != 0) {
-        return (version.clone(), version.max_epoch());
+        return version.clone();
     }
     let mut next = version.clone();
     let mut epoch = 0;
@@ -142,25 +146,24 @@ pub fn recover_epochs(version: &Version) -> (Version, u64) {
         .rev()
         .filter(|l| !version.levels[*l].is_empty())
     {
-        let renumber = |f: &Arc<FileMeta>, epoch| {
-            Arc::new(FileMeta {
-                epoch,
-                ..FileMeta::from(NewFile::from(&**f))
-            })
-        };
         let mut files: Vec<_> = version.levels[level].files().to_vec();
         if level > 0 {
             epoch += 1;
-            files.iter_mut().for_each(|f| *f = renumber(f, epoch));
+            files
+                .iter_mut()
+                .for_each(|f| *f = Arc::new(f.with_epoch(epoch)));
         } else {
+            sort_by_seq(&mut files);
+            let is_sure = !check::interleave(&next.order, &files);
             for f in files.iter_mut().rev() {
                 epoch += 1;
-                *f = renumber(f, epoch);
+                *f = Arc::new(f.with_epoch(if is_sure { epoch } else { 0 }));
             }
         }
         next.levels[level] = Arc::new(LevelFiles::new(&next.order, files));
     }
-    (next, epoch)
+    next.last_epoch = epoch;
+    next
 }
 
 /// The version after `edits`, in order.
@@ -184,6 +187,7 @@ pub struct Builder<'v> {
     blobs: BTreeMap<FileNo, BlobFile>,
     cursors: BTreeMap<Level, InternalKey>,
     links_changed: bool,
+    last_epoch: u64,
 }
 
 impl<'v> Builder<'v> {
@@ -197,6 +201,7 @@ impl<'v> Builder<'v> {
             blobs: BTreeMap::new(),
             cursors: BTreeMap::new(),
             links_changed: false,
+            last_epoch: base.last_epoch,
         }
     }
 
@@ -327,6 +332,7 @@ impl<'v> Builder<'v> {
         check::file(&self.base.order, file)?;
         let file = leaving.filter(|old| old.same_file(file)).unwrap_or(file);
         self.links_changed |= file.oldest_blob_file.is_some();
+        self.last_epoch = self.last_epoch.max(file.epoch);
         self.place.insert(number, level);
         self.added
             .entry(level)
@@ -338,6 +344,7 @@ impl<'v> Builder<'v> {
     /// The version that all edits together make.
     pub fn finish(mut self) -> Result<Version> {
         let mut next = self.base.clone();
+        next.last_epoch = self.last_epoch;
         let mut touched: BTreeSet<Level> = self.deleted.values().copied().collect();
         touched.extend(
             self.added

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// The engine's place in a file's metadata: filled once, read without a lock.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Slot(OnceLock<Arc<dyn Any + Send + Sync>>);
 
 impl Slot {
@@ -160,6 +160,19 @@ impl FileMeta {
         }
     }
 
+    /// The same file with another epoch number; what was learned of it comes along.
+    pub fn with_epoch(&self, epoch: u64) -> FileMeta {
+        let suggested = AtomicBool::new(self.suggested.load(Relaxed));
+        FileMeta {
+            epoch,
+            suggested,
+            collapsible_reads: Arc::clone(&self.collapsible_reads),
+            stats: self.stats.clone(),
+            slot: self.slot.clone(),
+            ..FileMeta::from(NewFile::from(self))
+        }
+    }
+
     /// Whether `other` describes the same file: a move keeps this one with its open reader.
     pub fn same_file(&self, other: &FileMeta) -> bool {
         NewFile::from(self) == NewFile::from(other)
@@ -213,8 +226,13 @@ pub fn sort_newest_first(files: &mut [Arc<FileMeta>]) {
     if files.iter().all(|f| f.epoch != 0) {
         files.sort_by(|a, b| newest_first_by_epoch(a, b));
     } else {
-        files.sort_by(|a, b| newest_first_by_seq(a, b));
+        sort_by_seq(files);
     }
+}
+
+/// Puts files in order by sequence, newest first.
+pub(crate) fn sort_by_seq(files: &mut [Arc<FileMeta>]) {
+    files.sort_by(|a, b| newest_first_by_seq(a, b));
 }
 
 impl From<NewFile> for FileMeta {

@@ -271,7 +271,7 @@ impl FoldedFamily {
         }
         let version = apply(base, &edits)?;
         check::verify(&version)?;
-        Ok(recover_epochs(&version).0)
+        Ok(recover_epochs(&version))
     }
 }
 

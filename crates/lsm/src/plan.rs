@@ -10,6 +10,7 @@ use crate::version::Version;
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, timestamp};
 use esker_status::seeded::{Bug, seeded};
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Why a compaction runs; the numbers are RocksDB's `CompactionReason`.
@@ -124,7 +125,7 @@ pub struct Plan {
 
 impl Plan {
     /// Every input file with its level.
-    pub fn files(&self) -> impl Iterator<Item = (Level, &Arc<FileMeta>)> {
+    pub fn files(&self) -> impl Iterator<Item = (Level, &Arc<FileMeta>)> + Clone {
         self.inputs
             .iter()
             .flat_map(|i| i.files.iter().map(|f| (i.level, f)))
@@ -171,6 +172,14 @@ impl Plan {
     /// The smallest and the largest key of all inputs; `None` without inputs.
     pub fn range(&self, order: &KeyOrder) -> Option<(&InternalKey, &InternalKey)> {
         hull(order, self.files().map(|(_, f)| f))
+    }
+    /// Whether a running plan puts tables where this one passes, between its first input and its
+    /// output, so that the older of the two would come to lie above the newer.
+    pub fn meets_outputs(&self, order: &KeyOrder, busy: &Busy) -> bool {
+        let first = (self.start_level().0 + 1).min(self.output_level.0);
+        let mut levels = (first..=self.output_level.0).map(Level);
+        let range = self.range(order);
+        range.is_some_and(|(lo, hi)| levels.any(|l| busy.writes_into(order, l, lo, hi)))
     }
     /// The epoch number of the outputs: that of the oldest input; 0 when some input has none.
     pub fn output_epoch(&self) -> u64 {
@@ -252,7 +261,8 @@ struct Running {
     takes_level0: bool,
     sorted_runs: usize,
     output_bytes: u64,
-    output_level: Level,
+    /// The levels that it puts tables into.
+    outputs: RangeInclusive<Level>,
     range: Option<(InternalKey, InternalKey)>,
 }
 
@@ -285,24 +295,24 @@ impl Busy {
             takes_level0: plan.start_level() == Level::L0,
             sorted_runs: plan.runs(),
             output_bytes: plan.room_needed(),
-            output_level: plan.output_level,
+            outputs: plan.output_level..=plan.output_level,
             range: plan.range(order).map(|(lo, hi)| (lo.clone(), hi.clone())),
         });
         Ticket(ticket)
     }
-    /// Marks files, and a range of a level that is written into, as taken by something that is no
-    /// compaction: an ingestion, a deletion of whole files.
+    /// Marks files, and a range of the levels that are written into, as taken by something that is
+    /// no compaction: an ingestion, a move to another level, a deletion of whole files.
     pub fn reserve(
         &mut self,
         files: Vec<FileNo>,
-        output: Option<(Level, InternalKey, InternalKey)>,
+        output: Option<(RangeInclusive<Level>, InternalKey, InternalKey)>,
     ) -> Ticket {
         let ticket = self.next;
         self.next += 1;
         self.files.extend(&files);
-        let (output_level, range) = match output {
-            Some((level, lo, hi)) => (level, Some((lo, hi))),
-            None => (Level::L0, None),
+        let (outputs, range) = match output {
+            Some((levels, lo, hi)) => (levels, Some((lo, hi))),
+            None => (Level::L0..=Level::L0, None),
         };
         self.running.push(Running {
             ticket,
@@ -310,7 +320,7 @@ impl Busy {
             takes_level0: false,
             sorted_runs: 0,
             output_bytes: 0,
-            output_level,
+            outputs,
             range,
         });
         Ticket(ticket)
@@ -338,12 +348,16 @@ impl Busy {
     /// Whether a running plan writes to this level.
     pub fn writes_to(&self, level: Level) -> bool {
         let mut running = self.running.iter();
-        running.any(|r| r.output_level == level && r.output_bytes > 0)
+        running.any(|r| r.outputs.contains(&level) && r.output_bytes > 0)
     }
     /// Whether a running plan only moves files.
     pub fn moves_files(&self) -> bool {
         let mut running = self.running.iter();
         running.any(|r| r.sorted_runs > 0 && r.output_bytes == 0)
+    }
+    /// Whether something that is no compaction has taken files or a range.
+    pub fn has_reservations(&self) -> bool {
+        self.running.iter().any(|r| r.sorted_runs == 0)
     }
     /// Sorted runs that running plans merge: files of level 0, and one for each deeper level.
     pub fn sorted_runs(&self) -> usize {
@@ -383,7 +397,7 @@ impl Busy {
         lo: &InternalKey,
         hi: &InternalKey,
     ) -> bool {
-        let mut into = self.running.iter().filter(|r| r.output_level == level);
+        let mut into = self.running.iter().filter(|r| r.outputs.contains(&level));
         into.any(|r| {
             r.range.as_ref().is_some_and(|(a, b)| {
                 compare_boundary(order, a.as_bytes(), hi.as_bytes()).is_le()

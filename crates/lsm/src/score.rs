@@ -392,7 +392,8 @@ pub(crate) fn pending_against(version: &Version, policy: &Policy, targets: &Targ
 
 /// The size at which outputs to a level are cut.
 pub fn max_output_file_size(policy: &Policy, level: Level, base_level: Level) -> u64 {
-    if level == Level::L0 && policy.compaction_style != CompactionStyle::Level {
+    if level == Level::L0 {
+        // One epoch number for one table: parts of a run that overlap others could not be ordered.
         return u64::MAX;
     }
     let dynamic = policy.compaction_style == CompactionStyle::Level

@@ -255,6 +255,8 @@ pub struct Version {
     pub(crate) levels: Vec<Arc<LevelFiles>>,
     pub(crate) blobs: Arc<BTreeMap<FileNo, Arc<BlobFile>>>,
     pub(crate) cursors: Arc<BTreeMap<Level, InternalKey>>,
+    /// No epoch number that the family gave so far is above.
+    pub(crate) last_epoch: u64,
 }
 
 impl Version {
@@ -266,6 +268,7 @@ impl Version {
             levels: vec![none; num_levels.max(1)],
             blobs: Arc::default(),
             cursors: Arc::default(),
+            last_epoch: 0,
         }
     }
     /// The order of its keys.
@@ -335,9 +338,15 @@ impl Version {
             .iter()
             .fold(0, |sum, l| sum.saturating_add(l.bytes()))
     }
-    /// The largest epoch number in use; the next flush takes the one after it.
-    pub fn max_epoch(&self) -> u64 {
-        self.files().map(|(_, f)| f.epoch).max().unwrap_or(0)
+    /// The largest epoch number that a table of the family got since it was opened, also where the
+    /// table is gone: the next flush takes the one after it.
+    pub fn last_epoch(&self) -> u64 {
+        self.last_epoch
+    }
+    /// Whether level 0 has tables without an epoch number: it goes by sequence numbers then, and
+    /// these do not tell which of two is newer ([`crate::edit::recover_epochs`]).
+    pub fn lacks_epochs(&self) -> bool {
+        self.level(Level::L0).files().iter().any(|f| f.epoch == 0)
     }
     /// The largest sequence of any table.
     pub fn max_seq(&self) -> Seq {

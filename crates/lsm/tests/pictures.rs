@@ -4,9 +4,11 @@
 mod trees;
 
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq, ValueType};
-use esker_lsm::edit::{TreeEdit, apply};
+use esker_lsm::check::overtaking;
+use esker_lsm::edit::{TreeEdit, apply, recover_epochs};
 use esker_lsm::pick::manual::{
-    BottommostLevelCompaction, ManualRange, ManualStep, Step, plan_step, refit_level, steps,
+    BottommostLevelCompaction, ManualRange, ManualStep, Step, StepKind, plan_files, plan_step,
+    refit_level, steps,
 };
 use esker_lsm::pick::{CompactionPri, PickContext, Policy};
 use esker_lsm::plan::{Anchor, BelowOutput, Busy, subcompaction_boundaries};
@@ -359,21 +361,19 @@ fn a_forced_manual_compaction_rewrites_what_was_only_moved() {
     let stages = |force| {
         steps(&v, &fixed(), &all, force, false, FileNo(10))
             .iter()
-            .map(|s| {
-                let from = s.input_level.map(|l| l.0);
-                (from, s.output_level.0, s.ignore_files_from)
-            })
+            .map(|s| (s.kind, s.ignore_files_from))
             .collect::<Vec<_>>()
     };
-    let down = (Some(0), 1, None);
+    let down = (StepKind::Level0ToBase, None);
+    let rewrite = StepKind::Rewrite(Level(1));
     assert_eq!(stages(BottommostLevelCompaction::Skip), [down]);
     assert_eq!(
         stages(BottommostLevelCompaction::Force),
-        [down, (Some(1), 1, None)]
+        [down, (rewrite, None)]
     );
     assert_eq!(
         stages(BottommostLevelCompaction::ForceOptimized),
-        [down, (Some(1), 1, Some(FileNo(10)))]
+        [down, (rewrite, Some(FileNo(10)))]
     );
 }
 
@@ -383,11 +383,13 @@ fn a_manual_range_goes_level_by_level() {
     let all = ManualRange::default();
     let force = BottommostLevelCompaction::ForceOptimized;
     let stages = steps(&v, &fixed(), &all, force, false, FileNo(10));
-    let levels: Vec<_> = stages
-        .iter()
-        .map(|s| (s.input_level.map(|l| l.0), s.output_level.0))
-        .collect();
-    assert_eq!(levels, [(Some(0), 1), (Some(1), 2), (Some(2), 2)]);
+    let kinds: Vec<_> = stages.iter().map(|s| s.kind).collect();
+    let wanted = [
+        StepKind::Level0ToBase,
+        StepKind::OneDown(Level(1)),
+        StepKind::Rewrite(Level(2)),
+    ];
+    assert_eq!(kinds, wanted);
     assert_eq!(stages[2].ignore_files_from, Some(FileNo(10)));
     let skip = BottommostLevelCompaction::IfHaveCompactionFilter;
     assert_eq!(steps(&v, &fixed(), &all, skip, false, FileNo(10)).len(), 2);
@@ -427,12 +429,7 @@ fn a_large_manual_range_is_cut() {
         ..fixed()
     };
     let v = tree("L1: 1[a-b] 2[c-d] 3[e-f]\nL2: 9[a-z]");
-    let step = ManualStep {
-        input_level: Some(Level(1)),
-        output_level: Level(2),
-        output_path: 0,
-        ignore_files_from: None,
-    };
+    let step = ManualStep::new(StepKind::OneDown(Level(1)));
     let all = ManualRange::default();
     let Step::Run { plan, next } = plan_step(&v, &policy, &Busy::new(), &step, &all, None) else {
         panic!("there is work")
@@ -454,13 +451,55 @@ fn a_large_manual_range_is_cut() {
 }
 
 #[test]
+fn level_0_goes_to_the_base_of_the_version_that_is_planned_on() {
+    let range = ManualRange::default();
+    let policy = dynamic();
+    let base = |v: &Version| targets(v, &policy).base_level;
+    // When the steps are listed nothing lies above level 5; then an automatic plan has put older
+    // data into level 4.
+    let before = tree("L0: 9[a-c]@40..49\nL5: 3[a-z]@9..19#9M\nL6: 1[a-z]@1..8#20M");
+    let after =
+        tree("L0: 9[a-c]@40..49\nL4: 5[a-z]@20..29\nL5: 3[a-z]@9..19#9M\nL6: 1[a-z]@1..8#20M");
+    assert_ne!(base(&before), base(&after));
+    let skip = BottommostLevelCompaction::Skip;
+    let stages = steps(&before, &policy, &range, skip, false, FileNo(10));
+    let step = plan_step(&after, &policy, &Busy::new(), &stages[0], &range, None);
+    let Step::Run { plan, .. } = step else {
+        panic!("{step:?}")
+    };
+    assert_eq!(plan.output_level, base(&after));
+    assert_eq!(overtaking(&after, plan.files(), plan.output_level), None);
+    let level0 = plan.files().take(1);
+    let past = overtaking(&after, level0, Level(5)).expect("level 4 is older");
+    assert_eq!((past.table, past.passed), (FileNo(9), FileNo(5)));
+    // No level is left out: 1 and 2 are asked as well, and empty.
+    let kinds: Vec<_> = stages.iter().map(|s| s.kind).collect();
+    let sorted = (1..6).map(|l| StepKind::OneDown(Level(l)));
+    assert!(kinds.iter().skip(1).copied().eq(sorted));
+}
+
+#[test]
+fn level_0_does_not_go_past_what_a_running_plan_puts_above_the_base() {
+    let policy = fixed();
+    let v = tree("L0: 9[a-c]@40..49\nL2: 3[a-z]@9..19");
+    let mut busy = Busy::new();
+    let key = |user| InternalKey::new(user, Seq(1), ValueType::Value);
+    let _older = busy.reserve(
+        Vec::new(),
+        Some((Level(1)..=Level(1), key(b"b"), key(b"d"))),
+    );
+    assert!(plan_files(&v, &policy, &busy, &[FileNo(9)], Level(2), 0).is_err());
+    assert!(plan_files(&v, &policy, &Busy::new(), &[FileNo(9)], Level(2), 0).is_ok());
+}
+
+#[test]
 fn a_level_is_refitted_only_into_empty_ones() {
     let v = tree("L2: 3[a-c] 4[e-f]\nL5: 5[a-z]");
-    let edit = refit_level(&v, &Busy::new(), Level(2), Level(4))
+    let refit = refit_level(&v, &Busy::new(), Level(2), Level(4))
         .expect("free")
         .expect("files");
     assert_eq!(
-        draw(&apply(&v, &[edit]).expect("valid")),
+        draw(&apply(&v, &[refit.edit]).expect("valid")),
         "L4: 3[a-c] 4[e-f]\nL5: 5[a-z]\n"
     );
     assert!(refit_level(&v, &Busy::new(), Level(2), Level(6)).is_err());
@@ -469,6 +508,73 @@ fn a_level_is_refitted_only_into_empty_ones() {
             .expect("nothing to move")
             .is_none()
     );
+    // Several files have no order in level 0.
+    assert!(refit_level(&v, &Busy::new(), Level(2), Level(0)).is_err());
+}
+
+#[test]
+fn a_level_is_not_refitted_past_what_a_running_plan_writes() {
+    let v = tree("L0: 9[a-c]@40..49\nL6: 1[a-z]@1..8");
+    let mut busy = Busy::new();
+    let plan = plan_files(&v, &fixed(), &busy, &[FileNo(9)], Level(4), 0).expect("free");
+    let ticket = busy.register(v.order(), &plan);
+    let refused = refit_level(&v, &busy, Level(6), Level(2)).expect_err("newer data comes");
+    assert!(refused.message().contains("level 4"), "{refused}");
+    busy.release(ticket);
+    let refit = refit_level(&v, &busy, Level(6), Level(2));
+    let refit = refit.expect("free").expect("a file");
+    // From here on nothing else is put where the file passes.
+    let _ticket = refit.reserve(&mut busy);
+    assert!(plan_files(&v, &fixed(), &busy, &[FileNo(9)], Level(4), 0).is_err());
+}
+
+#[test]
+fn tables_that_would_pass_others_are_named() {
+    let past = |picture: &str, leaving: &[u64], to: u8| {
+        let v = tree(picture);
+        let leaving = v.files().filter(|(_, f)| leaving.contains(&f.number.0));
+        overtaking(&v, leaving.collect::<Vec<_>>().into_iter(), Level(to)).map(|o| o.to_string())
+    };
+    let down = "L1: 5[a-c]@40..49\nL2: 4[b-d]@30..39\nL3: 3[x-z]@9..9";
+    let text = "table 5 of level 1 would go to level 3 past table 4 of level 2";
+    assert_eq!(past(down, &[5], 3).as_deref(), Some(text));
+    assert_eq!(past(down, &[5, 4], 3), None);
+    assert_eq!(past(down, &[4], 3), None);
+    // What was ingested into a gap is newer as a whole.
+    assert_eq!(past("L1: 5[a-c]@10..19\nL2: 4[b-b]@30..30", &[5], 3), None);
+    let up = "L2: 4[b-b]@30..30\nL3: 3[a-z]@9..9";
+    assert!(past(up, &[3], 1).is_some());
+    assert!(past(up, &[4], 1).is_none());
+    let level0 = "L0: 9[a-c]@40..49e4 8[a-b]@30..39e3 7[b-c]@20..29e2 6[x-z]@10..19e1";
+    assert!(past(level0, &[9], 1).is_some());
+    assert!(past(level0, &[8], 1).is_some());
+    assert!(past(level0, &[7, 6], 1).is_none());
+    assert!(past(level0, &[9, 7], 0).is_some(), "8 would be in front");
+    assert!(past(level0, &[9, 8], 0).is_none());
+    assert!(past(level0, &[7, 6], 0).is_none());
+}
+
+#[test]
+fn interleaved_tables_without_epochs_stay_without() {
+    let sure = tree("L0: 9[a-c]@40..49 8[a-b]@30..39\nL6: 1[a-z]@1..8");
+    let recovered = recover_epochs(&sure);
+    assert!(!recovered.lacks_epochs());
+    assert_eq!(recovered.last_epoch(), 3);
+    // 8 was flushed after 9 had been merged with what was ingested: which is newer?
+    let unsure = tree("L0: 9[a-c]@3..6 8[a-b]@5..5\nL6: 1[a-z]@1..2");
+    assert!(recover_epochs(&unsure).lacks_epochs());
+    let apart = tree("L0: 9[a-c]@3..6 8[d-e]@5..5");
+    assert!(!recover_epochs(&apart).lacks_epochs());
+}
+
+#[test]
+fn epochs_do_not_go_back_when_their_tables_are_gone() {
+    let v = tree("L0: 9[a-c]@40..49e7 8[a-b]@30..39e3");
+    let gone = TreeEdit {
+        deleted: vec![(Level(0), FileNo(9))],
+        ..TreeEdit::default()
+    };
+    assert_eq!(apply(&v, &[gone]).expect("valid").last_epoch(), 7);
 }
 
 #[test]

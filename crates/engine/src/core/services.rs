@@ -6,6 +6,7 @@ use crate::options::DbOptions;
 use esker_env::Env;
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, ArcSwap, OnceLock};
+use std::fmt;
 use std::path::PathBuf;
 
 /// The services that all parts share. They know nothing of families, tables or jobs.
@@ -26,6 +27,8 @@ pub(crate) struct Services {
     pub(crate) database: OnceLock<DbRef>,
     /// The newest job's number, for events.
     pub(crate) last_job: AtomicU64,
+    /// Plans that were refused since they would have put newer data below older.
+    pub(crate) overtaken_plans: AtomicU64,
 }
 
 /// The ids of the database. They are stored in its tables, so that the tables' unique ids can be
@@ -44,6 +47,14 @@ impl Services {
     /// This database, for listeners.
     pub(crate) fn lent(&self) -> DbRef {
         self.database.get().cloned().unwrap_or_default()
+    }
+
+    /// Counts a plan that was refused, and tells the LOG why.
+    pub(crate) fn note_overtaken(&self, family: &str, why: &dyn fmt::Display) {
+        self.overtaken_plans.fetch_add(1, Ordering::Relaxed);
+        self.info_log.warn(format_args!(
+            "[{family}] a compaction is planned anew: {why}"
+        ));
     }
 
     /// The number of a new job.

@@ -17,7 +17,7 @@ mod traces;
 use self::traces::Traces;
 use super::{Db, Handle};
 use crate::core::Core;
-use crate::job::workers;
+use crate::job::{manual, workers};
 use crate::observe::{DbRef, InfoLog};
 use crate::options::Options;
 use crate::options::{self as opt, DbOptions, FamilyOptions};
@@ -322,6 +322,10 @@ impl Opening {
         }));
         if self.holds_compactions {
             db.core().background.jobs.lock().compactions_paused += 1;
+        } else if !self.is_read_only() {
+            for family in db.core().trees.families.all() {
+                manual::order_level0(db.core(), &family)?;
+            }
         }
         if !self.is_read_only() {
             *db.0.ticking.lock() = Some(workers::begin(db.core())?);

@@ -23,7 +23,7 @@ use crate::observe::{CompactionInfo, HistogramId, TableFileReason, Ticker};
 use crate::options::partitioner::partitioner;
 use crate::options::{CompactionStyle, CompressionType, PartitionContext, SstPartitioner};
 use crate::read::source::{LevelCursor, RunFiles, Source};
-use crate::store::Change;
+use crate::store::{Change, is_overtaken};
 use esker_codec::compress::{Codec, codecs_of_property};
 use esker_files::table::{ReadContext, StageClock, StageTimes};
 use esker_format::{Level, Seq};
@@ -71,6 +71,8 @@ pub(crate) struct CompactionJob {
 pub(crate) struct CompactionOverrides {
     pub(crate) codec: Option<Codec>,
     pub(crate) temperature: u8,
+    /// The epoch number of what it writes, where inputs have none.
+    pub(crate) epoch: Option<u64>,
     /// Makes the compaction give up when it is set.
     pub(crate) canceled: Option<Arc<AtomicBool>>,
 }
@@ -155,8 +157,12 @@ fn changes_codec(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<
     Ok(false)
 }
 
-/// The application's rule about what shares a table, for what `plan` writes.
+/// The application's rule about what shares a table, for what `plan` writes. Level 0 has one table
+/// for each merge.
 fn partitions(family: &Family, plan: &Plan) -> Option<Box<dyn SstPartitioner>> {
+    if plan.output_level == Level::L0 {
+        return None;
+    }
     let context = PartitionContext {
         is_manual_compaction: plan.manual,
         output_level: plan.output_level.0,
@@ -323,7 +329,11 @@ impl CompactionJob {
             discard(&core.services, &paths_of(family, &inputs));
         }
         did.output_bytes = bytes;
-        install(&core.trees, family, tree).inspect_err(|e| {
+        let to = (plan.kind != PlanKind::Delete).then_some(plan.output_level);
+        install(&core.trees, family, tree, to).inspect_err(|e| {
+            if is_overtaken(e) {
+                core.services.note_overtaken(&family.name, e);
+            }
             // What only moved is an input.
             if !moved {
                 discard_uncommitted(&core.services, e, &paths_of(family, &made));
@@ -367,16 +377,17 @@ impl CompactionJob {
     }
 }
 
-fn install(trees: &Trees, family: &Arc<Family>, tree: TreeEdit) -> Result<()> {
-    trees.store.install(
-        &trees.families,
-        family,
-        Change {
-            tree,
-            log_number: None,
-        },
-        |view, version| view.with_version(version),
-    )
+fn install(trees: &Trees, family: &Arc<Family>, tree: TreeEdit, to: Option<Level>) -> Result<()> {
+    let change = Change {
+        tree,
+        to,
+        log_number: None,
+    };
+    trees
+        .store
+        .install(&trees.families, family, change, |view, version| {
+            view.with_version(version)
+        })
 }
 
 /// Runs the ranges between `edges` on threads of their own; results in key order. After a failure
@@ -634,7 +645,7 @@ impl Rewrite {
             },
             oldest_ancestor_time: self.plan.oldest_ancestor_time(),
             newest_key_time: self.plan.newest_time(),
-            epoch: self.plan.output_epoch(),
+            epoch: self.overrides.epoch.unwrap_or(self.plan.output_epoch()),
             target_file_size: self.plan.max_output_file_size,
             paranoid: options.checks_new_tables(),
             skip_filter: self.plan.bottommost && options.optimize_filters_for_hits,

@@ -474,6 +474,7 @@ impl FamilyFlush {
         let before = FileNo(self.family.persisted_log.load(Ordering::Relaxed));
         let next = limit.map_or(next, |limit| next.min(limit.max(before)));
         Change {
+            to: None,
             tree: TreeEdit {
                 added: files.map(|f| (Level::L0, f)).collect(),
                 ..TreeEdit::default()

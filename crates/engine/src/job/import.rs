@@ -83,8 +83,17 @@ fn order_has_timestamps(options: &FamilyOptions) -> bool {
     options.comparator.timestamp_size() > 0
 }
 
-/// A file with its level and the sequence numbers that it had.
-type Placed = (Level, (Seq, Seq), Brought);
+/// A file with its level and what orders it among the others.
+type Placed = (Level, Origin, Brought);
+
+/// The place of a file in the order of its family's data.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    smallest_seq: Seq,
+    largest_seq: Seq,
+    /// 0 when the exporting database did not say.
+    epoch: u64,
+}
 
 /// Looks at every file and brings it in; the tree that they make.
 fn bring_all(
@@ -119,10 +128,14 @@ fn bring_all(
             .collect::<Result<_>>()?;
         ranges.push(hull(draft, &incoming)?);
         for (f, file) in set.files.iter().zip(incoming) {
-            let seqs = (Seq(f.smallest_seq), Seq(f.largest_seq));
+            let origin = Origin {
+                smallest_seq: Seq(f.smallest_seq),
+                largest_seq: Seq(f.largest_seq),
+                epoch: f.epoch_number,
+            };
             brought.push((
                 Level(f.level),
-                seqs,
+                origin,
                 bring(&core.trees, draft, file, &options)?,
             ));
         }
@@ -142,12 +155,12 @@ fn bring_all(
     let tree = TreeEdit {
         added: brought
             .iter()
-            .map(|(level, seqs, file)| (*level, Arc::new(meta(&core.services, file, *seqs))))
+            .map(|(level, origin, file)| (*level, Arc::new(meta(&core.services, file, *origin))))
             .collect(),
         ..TreeEdit::default()
     };
-    // Epochs of another database mean nothing here.
-    Ok(recover_epochs(&apply(&empty, &[tree])?).0)
+    // Epochs order files of one database; those of different ones are in disjoint ranges.
+    Ok(recover_epochs(&apply(&empty, &[tree])?))
 }
 
 /// Looks at a file where it is. Its boundaries are those of its metadata, since range deletions may
@@ -215,12 +228,13 @@ fn hull(draft: &Family, files: &[Incoming]) -> Result<(InternalKey, InternalKey)
     }
 }
 
-fn meta(services: &Services, file: &Brought, (smallest_seq, largest_seq): (Seq, Seq)) -> FileMeta {
+fn meta(services: &Services, file: &Brought, origin: Origin) -> FileMeta {
     FileMeta {
         smallest: file.smallest.clone(),
         largest: file.largest.clone(),
-        smallest_seq,
-        largest_seq,
+        smallest_seq: origin.smallest_seq,
+        largest_seq: origin.largest_seq,
+        epoch: origin.epoch,
         marked_for_compaction: false,
         ..table_meta(services, file)
     }
@@ -233,7 +247,7 @@ fn commit(
     version: Version,
     brought: &[Placed],
 ) -> Result<Arc<Family>, NotInstalled> {
-    let newest = brought.iter().map(|(_, seqs, _)| seqs.1).max();
+    let newest = brought.iter().map(|(_, o, _)| o.largest_seq).max();
     let version = Arc::new(version);
     let mut log = core.writes.lock();
     core.reads.sequence.quiesce();

@@ -1,7 +1,12 @@
 //! Compaction of a range on demand, run on the caller's thread.
 //!
 //! The steps and plans come from the pure [`esker_lsm::pick::manual`]; each plan is registered like
-//! an automatic one, so the two never take the same file. A plan in the way is waited for.
+//! an automatic one, so the two never take the same file. A plan in the way is waited for, and the
+//! step is planned anew after the wait. Moves of whole levels reserve the files, and the range on
+//! all levels that these pass, until they are installed.
+//!
+//! An exclusive compaction of a range runs alone: other callers wait, in the order of their coming
+//! as RocksDB has it, and automatic compactions pause.
 //!
 //! Files that a compaction leaves in a level which they overfill may only have to move. The caller
 //! moves them, or waits for the thread that does: so the tree has its shape when the call returns,
@@ -13,16 +18,24 @@ use crate::core::{Background, Core};
 use crate::family::Family;
 use crate::observe::CompactionInfo;
 use crate::options::{CompactFilesOptions, CompactRangeOptions, Temperature};
+use crate::registry::Jobs;
 use crate::runtime::callback::Callback;
-use crate::store::Change;
+use crate::store::{Change, is_overtaken};
 use esker_codec::compress::Codec;
 use esker_format::{FileNo, InternalKey, Level};
 use esker_lsm::edit::TreeEdit;
-use esker_lsm::pick::manual::{self, ManualRange, ManualStep, Step, plan_step, refit_level, steps};
+use esker_lsm::pick::manual::{
+    self, ManualRange, ManualStep, Move, Step, plan_step, refit_level, steps,
+};
 use esker_lsm::plan::{Busy, Plan, Ticket};
-use esker_status::{Error, Result, Subcode};
+use esker_lsm::version::Version;
+use esker_status::{Error, ErrorKind, Result, Subcode};
 use esker_sync::Arc;
 use std::time::Duration;
+
+/// How often a plan is made anew that the store refuses. What runs is registered, so that the store
+/// should never have to.
+const REPLANS_MAX: usize = 8;
 
 /// More moves of files, of which there may be thousands, are left to the scheduler.
 const MOVES_MAX: usize = 32;
@@ -37,9 +50,9 @@ pub(crate) fn compact_range(
     check_path(family, options.target_path_id)?;
     let policy = family.options.load().to_policy();
     let has_filter = has_filter(family);
-    let pause = options
-        .exclusive_manual_compaction
-        .then(|| Pause::new(&core.background));
+    let exclusive = options.exclusive_manual_compaction;
+    let _turn = Turn::wait(core, exclusive)?;
+    let pause = exclusive.then(|| Pause::new(&core.background));
     let version = Arc::clone(&family.view_guard().version);
     let todo = steps(
         &version,
@@ -81,10 +94,28 @@ fn finish_moves(core: &Arc<Core>, family: &Arc<Family>) -> Result<()> {
             (taken, busy.is_some_and(Busy::moves_files))
         };
         if let Some((plan, ticket)) = taken {
-            run_registered(core, family, &plan, ticket)?;
+            match run_registered(core, family, &plan, ticket) {
+                Err(e) if is_overtaken(&e) => break,
+                done => done?,
+            }
         } else if !is_moving || !cv.wait_past(seen, Duration::from_millis(200)) {
             break;
         }
+    }
+    Ok(())
+}
+
+/// Whether a manual compaction may begin, or go on to its next plan.
+fn check_may_run(core: &Core, jobs: &Jobs) -> Result<()> {
+    if core.background.cv.is_closing() {
+        return Err(Error::shutdown());
+    }
+    core.background.compaction_abort.check()?;
+    if jobs.manual_cancelled > 0 {
+        return Err(
+            Error::new(ErrorKind::Incomplete, "manual compaction was cancelled")
+                .with_subcode(Subcode::ManualCompactionPaused),
+        );
     }
     Ok(())
 }
@@ -97,12 +128,7 @@ fn run_registered(
     ticket: Ticket,
 ) -> Result<()> {
     let done = run_plan(core, family, plan);
-    {
-        let mut jobs = core.background.jobs.lock();
-        jobs.manual -= 1;
-        release(&mut jobs, family, ticket);
-    }
-    core.background.cv.notify();
+    finish_manual(core, family, ticket);
     done
 }
 
@@ -128,21 +154,12 @@ fn run_step(
     options: &CompactRangeOptions,
 ) -> Result<()> {
     let mut from: Option<InternalKey> = None;
+    let mut overtaken = 0;
     loop {
         let seen = core.background.cv.changes();
         let next = {
             let mut jobs = core.background.jobs.lock();
-            if core.background.cv.is_closing() {
-                return Err(Error::shutdown());
-            }
-            core.background.compaction_abort.check()?;
-            if jobs.manual_cancelled > 0 {
-                return Err(Error::new(
-                    esker_status::ErrorKind::Incomplete,
-                    "manual compaction was cancelled",
-                )
-                .with_subcode(Subcode::ManualCompactionPaused));
-            }
+            check_may_run(core, &jobs)?;
             let policy = family.options.load().to_policy();
             let version = Arc::clone(&family.view_guard().version);
             let busy = jobs.busy.entry(family.id).or_default();
@@ -154,9 +171,9 @@ fn run_step(
                         manual::forbid_move(&mut plan);
                     }
                     plan.max_subcompactions = options.max_subcompactions;
-                    let ticket = register(&mut jobs, family, &plan);
-                    jobs.manual += 1;
-                    Some((plan, next, ticket))
+                    let ticket = register(core, &mut jobs, family, &plan);
+                    jobs.manual += usize::from(ticket.is_some());
+                    ticket.map(|ticket| (plan, next, ticket))
                 }
             }
         };
@@ -167,7 +184,13 @@ fn run_step(
                 .wait_past(seen, Duration::from_millis(200));
             continue;
         };
-        run_registered(core, family, &plan, ticket)?;
+        match run_registered(core, family, &plan, ticket) {
+            Err(e) if is_overtaken(&e) && overtaken < REPLANS_MAX => {
+                overtaken += 1;
+                continue;
+            }
+            done => done?,
+        }
         match next {
             Some(key) => from = Some(key),
             None => return Ok(()),
@@ -184,6 +207,22 @@ pub(crate) fn compact_files(
     options: &CompactFilesOptions,
 ) -> Result<CompactionInfo> {
     check_path(family, options.output_path_id)?;
+    for _ in 0..REPLANS_MAX {
+        match compact_files_once(core, family, chosen, output, options) {
+            Err(e) if is_overtaken(&e) => {}
+            done => return done,
+        }
+    }
+    compact_files_once(core, family, chosen, output, options)
+}
+
+fn compact_files_once(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    chosen: &[FileNo],
+    output: Level,
+    options: &CompactFilesOptions,
+) -> Result<CompactionInfo> {
     let (plan, ticket) = {
         let mut jobs = core.background.jobs.lock();
         if core.background.cv.is_closing() {
@@ -193,20 +232,18 @@ pub(crate) fn compact_files(
         let policy = family.options.load().to_policy();
         let version = Arc::clone(&family.view_guard().version);
         let busy = jobs.busy.entry(family.id).or_default();
-        let mut plan = manual::plan_files(
-            &version,
-            &policy,
-            busy,
-            chosen,
-            output,
-            options.output_path_id,
-        )?;
+        let path = options.output_path_id;
+        let mut plan = manual::plan_files(&version, &policy, busy, chosen, output, path)?;
         if !options.allow_trivial_move || has_filter(family) {
             manual::forbid_move(&mut plan);
         }
         plan.max_subcompactions = options.max_subcompactions;
-        plan.max_output_file_size = options.output_file_size_limit;
-        let ticket = register(&mut jobs, family, &plan);
+        if output > Level::L0 {
+            plan.max_output_file_size = options.output_file_size_limit;
+        }
+        let ticket = register(core, &mut jobs, family, &plan).ok_or_else(|| {
+            Error::aborted("The input files would pass files that are not compacted with them")
+        })?;
         jobs.manual += 1;
         (plan, ticket)
     };
@@ -217,16 +254,54 @@ pub(crate) fn compact_files(
         temperature: options
             .output_temperature_override
             .map_or(0, Temperature::number),
+        epoch: None,
         canceled: options.canceled.clone(),
     };
     let done = run_tuned(core, family, &plan, overrides);
+    finish_manual(core, family, ticket);
+    done
+}
+
+/// Takes a step of a manual compaction off the registry.
+fn finish_manual(core: &Core, family: &Family, ticket: Ticket) {
     {
         let mut jobs = core.background.jobs.lock();
         jobs.manual -= 1;
         release(&mut jobs, family, ticket);
     }
     core.background.cv.notify();
-    done
+}
+
+/// Merges all of a level 0 whose tables have no order: they have no epoch numbers, and sequence
+/// numbers do not tell which of two is newer. To be called before anything else writes or reads.
+pub(crate) fn order_level0(core: &Arc<Core>, family: &Arc<Family>) -> Result<()> {
+    let version = Arc::clone(&family.view_guard().version);
+    if !version.lacks_epochs() {
+        return Ok(());
+    }
+    core.services.info_log.warn(format_args!(
+        "[{}] the {} tables of level 0 have no epoch numbers and interleaved sequence numbers: they are merged",
+        family.name,
+        version.level(Level::L0).len(),
+    ));
+    let policy = family.options.load().to_policy();
+    let (plan, ticket) = {
+        let mut jobs = core.background.jobs.lock();
+        let busy = jobs.busy.entry(family.id).or_default();
+        let plan = manual::plan_level0(&version, &policy, busy)?;
+        let ticket = register(core, &mut jobs, family, &plan)
+            .ok_or_else(|| Error::aborted("level 0 is not taken as a whole"))?;
+        jobs.manual += 1;
+        (plan, ticket)
+    };
+    let deeper = version.files().filter(|(level, _)| *level > Level::L0);
+    let overrides = CompactionOverrides {
+        epoch: Some(deeper.map(|(_, f)| f.epoch).max().unwrap_or(0) + 1),
+        ..CompactionOverrides::default()
+    };
+    let done = run_tuned(core, family, &plan, overrides);
+    finish_manual(core, family, ticket);
+    done.map(drop)
 }
 
 /// Takes tables away that lie wholly inside one of the ranges, without reading them. Those of level
@@ -260,10 +335,7 @@ pub(crate) fn delete_files(
         let files = tree.deleted.iter().map(|(_, n)| *n).collect();
         (tree, busy.reserve(files, None))
     };
-    let change = Change {
-        tree,
-        log_number: None,
-    };
+    let change = Change::of_tree(tree);
     let done = core
         .trees
         .store
@@ -279,56 +351,125 @@ pub(crate) fn delete_files(
 
 /// Moves all tables of level 0 to `to`, as they are.
 pub(crate) fn promote_level0(core: &Arc<Core>, family: &Arc<Family>, to: Level) -> Result<()> {
-    let _pause = Pause::new(&core.background);
-    let tree = {
-        let mut jobs = core.background.jobs.lock();
-        let version = Arc::clone(&family.view_guard().version);
-        let busy = jobs.busy.entry(family.id).or_default();
-        manual::promote_level0(&version, busy, to)?
-    };
-    let change = Change {
-        tree,
-        log_number: None,
-    };
-    core.trees
-        .store
-        .install(&core.trees.families, family, change, |v, version| {
-            v.with_version(version)
-        })
+    carry_out(core, family, |version, busy| {
+        manual::promote_level0(version, busy, to)
+    })
 }
 
 /// Moves the deepest level's files to `target`, or to the highest empty level for -1.
 fn change_level(core: &Arc<Core>, family: &Arc<Family>, target: i32) -> Result<()> {
-    let _pause = Pause::new(&core.background);
-    let mut jobs = core.background.jobs.lock();
-    let version = Arc::clone(&family.view_guard().version);
-    let Some(from) = version.deepest_level().filter(|l| *l > Level::L0) else {
-        return Ok(());
-    };
-    let to = match u8::try_from(target) {
-        Ok(level) => Level(level),
-        Err(_) => {
-            let mut to = from;
-            while to.0 > 1 && version.level(Level(to.0 - 1)).is_empty() {
-                to = Level(to.0 - 1);
+    carry_out(core, family, |version, busy| {
+        let Some(from) = version.deepest_level().filter(|l| *l > Level::L0) else {
+            return Ok(None);
+        };
+        let to = match u8::try_from(target) {
+            Ok(level) => Level(level),
+            Err(_) => {
+                let mut to = from;
+                while to.0 > 1 && version.level(Level(to.0 - 1)).is_empty() {
+                    to = Level(to.0 - 1);
+                }
+                to
             }
-            to
+        };
+        refit_level(version, busy, from, to)
+    })
+}
+
+/// Carries out the move that `decide` finds, beside no automatic compaction. What it takes is
+/// reserved before the lock is given back. Ingestions and deletions of files, which are short, are
+/// waited for.
+fn carry_out(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    decide: impl Fn(&Version, &Busy) -> Result<Option<Move>>,
+) -> Result<()> {
+    let _pause = Pause::new(&core.background);
+    let (moved, ticket) = loop {
+        let seen = core.background.cv.changes();
+        {
+            let mut jobs = core.background.jobs.lock();
+            let version = Arc::clone(&family.view_guard().version);
+            let busy = jobs.busy.entry(family.id).or_default();
+            match decide(&version, busy) {
+                Ok(None) => return Ok(()),
+                Ok(Some(moved)) => {
+                    let ticket = moved.reserve(busy);
+                    break (moved, ticket);
+                }
+                Err(e) if !busy.has_reservations() => return Err(e),
+                Err(_) => {}
+            }
+        }
+        if !core
+            .background
+            .cv
+            .wait_past(seen, Duration::from_millis(200))
+        {
+            return Err(Error::shutdown());
         }
     };
-    let busy = jobs.busy.entry(family.id).or_default();
-    let Some(tree) = refit_level(&version, busy, from, to)? else {
-        return Ok(());
-    };
-    drop(jobs);
-    core.trees.store.install(
-        &core.trees.families,
-        family,
-        Change {
-            tree,
-            log_number: None,
-        },
-        |view, version| view.with_version(version),
-    )
+    let change = Change::moving(moved.edit, moved.to);
+    let done = core
+        .trees
+        .store
+        .install(&core.trees.families, family, change, |view, version| {
+            view.with_version(version)
+        });
+    release(&mut core.background.jobs.lock(), family, ticket);
+    core.background.cv.notify();
+    done.inspect_err(|e| {
+        if is_overtaken(e) {
+            core.services.note_overtaken(&family.name, e);
+        }
+    })
+}
+
+/// The right of a caller to compact a range: one of many, or the only one. Callers from inside a
+/// callback do not wait, since it may be the callback of what would be waited for.
+struct Turn<'a> {
+    background: &'a Background,
+    exclusive: bool,
+}
+
+impl<'a> Turn<'a> {
+    fn wait(core: &'a Core, exclusive: bool) -> Result<Self> {
+        let background = &*core.background;
+        let is_inside = Callback::is_inside();
+        let mut is_queued = false;
+        loop {
+            let seen = background.cv.changes();
+            {
+                let mut jobs = background.jobs.lock();
+                let turns = &mut jobs.turns;
+                let is_free = is_inside || turns.is_free_for(exclusive);
+                turns.waiting -= usize::from(is_queued);
+                if is_free {
+                    turns.running += 1;
+                    turns.exclusive += usize::from(exclusive);
+                    return Ok(Turn {
+                        background,
+                        exclusive,
+                    });
+                }
+                check_may_run(core, &jobs)?;
+                is_queued = exclusive;
+                jobs.turns.waiting += usize::from(exclusive);
+            }
+            background.cv.wait_past(seen, Duration::from_millis(200));
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        {
+            let turns = &mut self.background.jobs.lock().turns;
+            turns.running -= 1;
+            turns.exclusive -= usize::from(self.exclusive);
+        }
+        self.background.cv.notify();
+    }
 }
 
 /// No automatic compaction starts, and none runs, while this lives.

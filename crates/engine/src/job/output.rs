@@ -15,6 +15,7 @@ use crate::options::{
     CollectorContext, CompactionStyle, CompressionSettings, CompressionType, EntryKind,
     FamilyOptions, SstPartitioner, Temperature,
 };
+use crate::store::is_overtaken;
 use crate::tree::SizesIn;
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{Lifetime, WritableFile, WriteOptions as FileWriteOptions};
@@ -688,12 +689,13 @@ pub(crate) fn paths_of<'f>(
 }
 
 /// After a commit that failed: removes the files where it is certain that no MANIFEST names them,
-/// since the family, or the database, was gone before the edit was written.
+/// since the family, or the database, was gone before the edit was written, or the store refused it.
 pub(crate) fn discard_uncommitted(services: &Services, error: &Error, tables: &[PathBuf]) {
     if matches!(
         error.kind(),
         ErrorKind::ColumnFamilyDropped | ErrorKind::ShutdownInProgress
-    ) || seeded(Bug::UncertainFilesGone)
+    ) || is_overtaken(error)
+        || seeded(Bug::UncertainFilesGone)
     {
         discard(services, tables);
     }

@@ -20,7 +20,9 @@ use crate::memtable::MemTable;
 use crate::observe::FlushReason;
 use crate::registry::Jobs;
 use crate::runtime::work_signal as signal;
+use crate::store::is_overtaken;
 use esker_format::{FamilyId, Seq};
+use esker_lsm::check::overtaking;
 use esker_lsm::pick::{PickContext, Recheck, WriterState, pick_assessed, recheck};
 use esker_lsm::plan::{CompactionReason, Plan, PlanKind, Ticket};
 use esker_lsm::read_demand::ReadDemand;
@@ -28,7 +30,7 @@ use esker_status::{ErrorKind, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::Ordering::Relaxed;
 
-/// How long compactions wait when there is no room for one.
+/// How long compactions wait when there is no room for one, or a plan was refused.
 const COMPACTION_RETRY_US: u64 = 1_000_000;
 
 /// A job that was registered as running.
@@ -218,7 +220,7 @@ pub(super) fn take_move(core: &Core, jobs: &mut Jobs, family: &Family) -> Option
     let (_, plan) = look(core, jobs, family.id, any, now_us)?;
     let is_move =
         plan.kind == PlanKind::TrivialMove && plan.reason == CompactionReason::LevelMaxLevelSize;
-    let ticket = is_move.then(|| register(jobs, family, &plan))?;
+    let ticket = is_move.then(|| register(core, jobs, family, &plan))??;
     Some((plan, ticket))
 }
 
@@ -278,6 +280,10 @@ fn wakeup_seconds(core: &Core) -> u64 {
 
 fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
     let (family, plan) = most_urgent(core, jobs)?;
+    let Some(ticket) = register(core, jobs, &family, &plan) else {
+        retry_later(core, jobs);
+        return None;
+    };
     jobs.queue.started(family.id);
     if plan.reason == CompactionReason::ReadTriggered {
         family.spend_read_debt(plan.input_bytes());
@@ -286,7 +292,6 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
             file.collapsible_reads.store(0, Relaxed);
         }
     }
-    let ticket = register(jobs, &family, &plan);
     jobs.compactions += 1;
     Some(CompactionTask {
         family,
@@ -296,13 +301,32 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
 }
 
 /// Takes note that `plan` runs: its inputs and its output range belong to no other plan until it is
-/// released.
-pub(crate) fn register(jobs: &mut Jobs, family: &Family, plan: &Plan) -> Ticket {
+/// released. Nothing is registered of a plan that would take data past other data, in the tree as it
+/// is at this moment: a plan that was made on another version may.
+pub(crate) fn register(
+    core: &Core,
+    jobs: &mut Jobs,
+    family: &Family,
+    plan: &Plan,
+) -> Option<Ticket> {
+    if plan.kind != PlanKind::Delete
+        && let Some(passed) = overtaking(
+            &family.view_guard().version,
+            plan.files(),
+            plan.output_level,
+        )
+    {
+        core.services.note_overtaken(&family.name, &passed);
+        return None;
+    }
     jobs.queue.look_again(family.id);
-    jobs.busy
-        .entry(family.id)
-        .or_default()
-        .register(&family.order, plan)
+    let busy = jobs.busy.entry(family.id).or_default();
+    Some(busy.register(&family.order, plan))
+}
+
+/// Lets no automatic compaction begin for a while: the next look would find the same at once.
+fn retry_later(core: &Core, jobs: &mut Jobs) {
+    jobs.compactions_after_us = core.services.env.clock.now_us() + COMPACTION_RETRY_US;
 }
 
 /// Gives back what a plan that was registered, or a reservation, has taken.
@@ -350,14 +374,14 @@ fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<
     }
     match done {
         Ok(()) => {}
-        // There is no room: the next look should not find the same at once.
+        // There is no room.
         Err(e) if e.kind() == ErrorKind::CompactionTooLarge => {
             core.services
                 .info_log
                 .warn(format_args!("a compaction waits: {e}"));
-            let later = core.services.env.clock.now_us() + COMPACTION_RETRY_US;
-            core.background.jobs.lock().compactions_after_us = later;
+            retry_later(core, &mut core.background.jobs.lock());
         }
+        Err(e) if is_overtaken(&e) => retry_later(core, &mut core.background.jobs.lock()),
         Err(e) => super::failed(&core.background, crate::health::ErrorSource::Compaction, &e),
     }
     core.background.cv.notify();

@@ -40,6 +40,8 @@ pub(crate) struct Jobs {
     pub(crate) switch_for_scans: BTreeSet<FamilyId>,
     /// Steps of manual compactions that run, on their callers' threads.
     pub(crate) manual: usize,
+    /// The callers that compact a range.
+    pub(crate) turns: ManualTurns,
     /// Manual compactions give up while above 0. Below 0 when they were allowed before they were
     /// forbidden.
     pub(crate) manual_cancelled: i64,
@@ -47,6 +49,28 @@ pub(crate) struct Jobs {
     pub(crate) settling: usize,
     /// Automatic compactions do not start before, by the clock: there was no room.
     pub(crate) compactions_after_us: u64,
+}
+
+/// The calls that compact a range: many beside each other, or an exclusive one alone.
+#[derive(Debug, Default)]
+pub(crate) struct ManualTurns {
+    /// Calls that run.
+    pub(crate) running: usize,
+    /// The exclusive ones of them.
+    pub(crate) exclusive: usize,
+    /// Exclusive calls that wait until they are alone.
+    pub(crate) waiting: usize,
+}
+
+impl ManualTurns {
+    /// Whether a call may begin. Nothing new begins before an exclusive one that waits.
+    pub(crate) fn is_free_for(&self, exclusive: bool) -> bool {
+        if exclusive {
+            self.running == 0
+        } else {
+            self.exclusive == 0 && self.waiting == 0
+        }
+    }
 }
 
 impl Jobs {

@@ -7,6 +7,11 @@
 //! starts a new MANIFEST with a whole snapshot. Until that is current nothing that the failed
 //! change wrote is deleted, since the old MANIFEST may hold it.
 //!
+//! A job decides on a version that may be replaced before its change is applied. So the store looks
+//! once more whether data would come to lie on the wrong side of other data
+//! ([`esker_lsm::check::overtaking`]), and refuses such a change with an error of its own
+//! ([`is_overtaken`]): nothing was written then, and the job is planned anew.
+//!
 //! Rejected: a queue of MANIFEST writers with group commit (RocksDB's). Changes come a
 //! few a second; a plain lock is enough and keeps the order of commits obvious.
 
@@ -20,12 +25,13 @@ use esker_env::{Env, WriteOptions as FileWriteOptions};
 use esker_files::current;
 use esker_files::manifest::ManifestWriter;
 use esker_format::edit::VersionEdit;
-use esker_format::{FamilyId, FileNo, Seq, file_name};
+use esker_format::{FamilyId, FileNo, Level, Seq, file_name};
+use esker_lsm::check::{Overtaking, overtaking};
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::Version;
 use esker_status::seeded::{Bug, seeded};
-use esker_status::{Error, Result};
+use esker_status::{Error, ErrorKind, Result, Subcode};
 use esker_sync::atomic::{AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex};
 use hashbrown::HashSet;
@@ -43,6 +49,54 @@ pub(crate) struct Change {
     pub(crate) tree: TreeEdit,
     /// The family's data in logs below this number is in tables once the change is installed.
     pub(crate) log_number: Option<FileNo>,
+    /// The level that the data of tables which leave theirs goes to; `None` when it goes nowhere.
+    pub(crate) to: Option<Level>,
+}
+
+impl Change {
+    /// One that takes tables to level `to`, as they are or merged.
+    pub(crate) fn moving(tree: TreeEdit, to: Level) -> Self {
+        Change {
+            tree,
+            log_number: None,
+            to: Some(to),
+        }
+    }
+
+    /// One that only adds tables, or only takes some away.
+    pub(crate) fn of_tree(tree: TreeEdit) -> Self {
+        Change {
+            tree,
+            ..Change::default()
+        }
+    }
+
+    /// Refuses to take tables past others that are older, or newer on a way up.
+    fn check_order(&self, base: &Version) -> Result<()> {
+        let Some(to) = self.to else {
+            return Ok(());
+        };
+        let leaving = self.tree.deleted.iter().filter_map(|(level, number)| {
+            let files = base.level(*level);
+            Some((*level, &files.files()[files.position(*number)?]))
+        });
+        match overtaking(base, leaving, to) {
+            None => Ok(()),
+            Some(passed) => Err(overtaken(&passed)),
+        }
+    }
+}
+
+/// The error of a change that would put newer data below older.
+fn overtaken(passed: &Overtaking) -> Error {
+    Error::aborted(format!("{passed}: the tree changed after it was planned"))
+        .with_subcode(Subcode::StaleFile)
+}
+
+/// Whether a change was refused because data would have come to lie on the wrong side of other
+/// data. Nothing was written, and no MANIFEST names what the change adds.
+pub(crate) fn is_overtaken(error: &Error) -> bool {
+    error.kind() == ErrorKind::Aborted && error.subcode() == Subcode::StaleFile
 }
 
 /// The MANIFEST and the right to change trees.
@@ -136,11 +190,12 @@ impl Ready {
     fn new(family: &Arc<Family>, change: Change) -> Result<(Self, VersionEdit)> {
         if family.is_dropped() {
             return Err(Error::new(
-                esker_status::ErrorKind::ColumnFamilyDropped,
+                ErrorKind::ColumnFamilyDropped,
                 format!("column family {}", family.name),
             ));
         }
         let base = Arc::clone(&family.view_guard().version);
+        change.check_order(&base)?;
         let mut tree = change.tree;
         number_epochs(&base, &mut tree);
         let next = Arc::new(apply(&base, std::slice::from_ref(&tree))?);
@@ -673,11 +728,9 @@ impl Store {
 /// Files that come without an epoch number get the next one: the order of installation is the order
 /// of their data.
 fn number_epochs(base: &Version, tree: &mut TreeEdit) {
-    let mut next = base.max_epoch() + 1;
-    for (_, file) in tree.added.iter_mut().filter(|(_, f)| f.epoch == 0) {
-        if let Some(f) = Arc::get_mut(file) {
-            f.epoch = next;
-            next += 1;
-        }
+    let next = base.last_epoch() + 1;
+    let new = tree.added.iter_mut().filter(|(_, f)| f.epoch == 0);
+    for ((_, file), epoch) in new.zip(next..) {
+        *file = Arc::new(file.with_epoch(epoch));
     }
 }

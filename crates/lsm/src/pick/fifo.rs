@@ -4,7 +4,7 @@
 //! small files of level 0 are merged, then a file that is old enough for another temperature is
 //! rewritten. One plan at a time.
 
-use super::inputs::Context;
+use super::inputs::{Context, whole_epochs};
 use super::leveled::cheap_span;
 use super::{PickContext, Policy};
 use crate::file::FileMeta;
@@ -148,7 +148,7 @@ impl Context<'_> {
         };
         let inputs = vec![LevelInputs {
             level: Level::L0,
-            files: self.files(Level::L0)[files].to_vec(),
+            files: self.files(Level::L0)[whole_epochs(self.files(Level::L0), files)].to_vec(),
         }];
         self.plan(inputs, Level::L0, CompactionReason::FifoReduceNumFiles)
     }

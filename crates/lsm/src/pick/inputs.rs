@@ -127,6 +127,23 @@ pub(super) fn level0_closure(
         .collect()
 }
 
+/// Whether two neighbours of level 0 are of one sorted run: what a merge writes has one epoch.
+pub(super) fn same_run(a: &FileMeta, b: &FileMeta) -> bool {
+    a.epoch == b.epoch && a.epoch != 0
+}
+
+/// Grows a range of level 0's files until no run is on both sides of a cut: a merge of a part would
+/// give its output the epoch that the rest has.
+pub(super) fn whole_epochs(files: &[Arc<FileMeta>], mut range: Range<usize>) -> Range<usize> {
+    while range.start > 0 && same_run(&files[range.start - 1], &files[range.start]) {
+        range.start -= 1;
+    }
+    while range.end < files.len() && same_run(&files[range.end - 1], &files[range.end]) {
+        range.end += 1;
+    }
+    range
+}
+
 /// Whether some files, of any levels, are pairwise disjoint by user key.
 pub(super) fn disjoint(order: &KeyOrder, files: &[&Arc<FileMeta>]) -> bool {
     let mut sorted = files.to_vec();
@@ -309,9 +326,7 @@ impl<'a> Context<'a> {
         inputs.retain(|i| !i.files.is_empty());
         let order = self.order();
         let (lo, hi) = hull(order, inputs.iter().flat_map(|i| &i.files))?;
-        if inputs.iter().any(|i| self.busy.any_of(&i.files))
-            || self.busy.writes_into(order, output_level, lo, hi)
-        {
+        if inputs.iter().any(|i| self.busy.any_of(&i.files)) {
             return None;
         }
         let grandparents = self.grandparents(output_level, lo, hi);
@@ -331,6 +346,9 @@ impl<'a> Context<'a> {
             max_compaction_bytes: self.max_compaction_bytes(),
             ..Plan::default()
         };
+        if plan.meets_outputs(order, self.busy) {
+            return None;
+        }
         self.with_edges_of_a_run(&mut plan);
         if self.may_move(&plan) {
             plan.kind = PlanKind::TrivialMove;

@@ -5,7 +5,7 @@
 //! ([`super`], `tiered`, where runs lie above the base); then marked files, old bottommost files,
 //! expired files. Where the first choice meets a running plan the next one is tried.
 
-use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure};
+use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure, whole_epochs};
 use super::{CompactionPri, Policy};
 use crate::file::{FileMeta, compare_boundary};
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind, hull};
@@ -222,14 +222,12 @@ impl Context<'_> {
     }
 
     fn within_level0(&self, count: usize) -> Option<Plan> {
-        let files = self.files(Level::L0)[..count].to_vec();
+        let files = self.files(Level::L0)[whole_epochs(self.files(Level::L0), 0..count)].to_vec();
         let inputs = vec![LevelInputs {
             level: Level::L0,
             files,
         }];
-        let mut plan = self.plan(inputs, Level::L0, CompactionReason::LevelL0FilesNum)?;
-        plan.max_output_file_size = u64::MAX;
-        Some(plan)
+        self.plan(inputs, Level::L0, CompactionReason::LevelL0FilesNum)
     }
 
     /// The best file of a sorted level whose way down is free.

@@ -2,17 +2,19 @@
 //!
 //! [`steps`] says which levels to go through; the engine carries out each step with [`plan_step`]
 //! until it reports [`Step::Done`], installing every plan before it asks again with the version
-//! that followed.
+//! that followed. Other plans begin and end between the steps and while one waits, so a step names
+//! no level that depends on the tree: where level 0 goes is decided when it is planned.
 
 use super::inputs::{Context, clean_cut, disjoint, level0_closure};
 use super::{CompactionStyle, Policy};
 use crate::edit::TreeEdit;
 use crate::file::{FileMeta, compare_boundary};
-use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull};
+use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, Ticket, hull};
 use crate::score::targets;
 use crate::version::Version;
-use esker_format::{FileNo, InternalKey, Level, Seq, ValueType};
+use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq, ValueType};
 use esker_status::{Error, Result};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Whether the deepest level of the range is rewritten; RocksDB's `BottommostLevelCompaction`.
@@ -58,17 +60,39 @@ pub struct ManualRange {
     pub end: Option<Vec<u8>>,
 }
 
+/// The files that a step compacts, and where to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    /// All levels at once into one (universal and FIFO).
+    AllLevels(Level),
+    /// Level 0 into the base of the version that is planned on.
+    Level0ToBase,
+    /// A sorted level into the next.
+    OneDown(Level),
+    /// A sorted level into itself.
+    Rewrite(Level),
+}
+
 /// One stage of a manual compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ManualStep {
-    /// Whose files are compacted; `None` is all levels at once (universal and FIFO).
-    pub input_level: Option<Level>,
-    /// Where to.
-    pub output_level: Level,
+    /// What it does.
+    pub kind: StepKind,
     /// The path that its files are written to.
     pub output_path: u32,
     /// Files with this number or a higher one are left alone: they are this compaction's own.
     pub ignore_files_from: Option<FileNo>,
+}
+
+impl ManualStep {
+    /// Into the first path, of files with any number.
+    pub fn new(kind: StepKind) -> Self {
+        ManualStep {
+            kind,
+            output_path: 0,
+            ignore_files_from: None,
+        }
+    }
 }
 
 /// What to do next in a step.
@@ -98,18 +122,10 @@ pub fn steps(
     next_file: FileNo,
 ) -> Vec<ManualStep> {
     let last = Level((version.num_levels() - 1) as u8);
-    if policy.compaction_style != CompactionStyle::Level {
-        let output_level = if policy.compaction_style == CompactionStyle::Universal {
-            last
-        } else {
-            Level::L0
-        };
-        return vec![ManualStep {
-            input_level: None,
-            output_level,
-            output_path: 0,
-            ignore_files_from: None,
-        }];
+    match policy.compaction_style {
+        CompactionStyle::Level => {}
+        CompactionStyle::Universal => return vec![ManualStep::new(StepKind::AllLevels(last))],
+        _ => return vec![ManualStep::new(StepKind::AllLevels(Level::L0))],
     }
     let (lo, hi) = (range.begin.as_deref(), range.end.as_deref());
     let met: Vec<Level> = (0..=last.0)
@@ -119,30 +135,20 @@ pub fn steps(
     let (Some(first), Some(deepest)) = (met.first().copied(), met.last().copied()) else {
         return Vec::new();
     };
-    let base = targets(version, policy).base_level;
-    let mut out = Vec::new();
-    let mut level = first;
     // With dynamic levels, plans that run meanwhile may move files further down, and the last level
     // is where all of them end.
     let bottom = if policy.level_compaction_dynamic_level_bytes {
         last
     } else {
-        deepest
+        deepest.max(Level(1).min(last))
     };
-    while level < bottom || (level == Level::L0 && last > Level::L0) {
-        let output_level = if level == Level::L0 {
-            base
-        } else {
-            Level(level.0 + 1)
-        };
-        out.push(ManualStep {
-            input_level: Some(level),
-            output_level,
-            output_path: 0,
-            ignore_files_from: None,
-        });
-        level = output_level;
+    let mut out = Vec::new();
+    if first == Level::L0 && last > Level::L0 {
+        out.push(ManualStep::new(StepKind::Level0ToBase));
     }
+    // From level 1 on: the base may move up until level 0 has gone down.
+    let sorted = first.0.max(1)..bottom.0;
+    out.extend(sorted.map(|l| ManualStep::new(StepKind::OneDown(Level(l)))));
     let rewrite = match bottommost {
         BottommostLevelCompaction::Skip => false,
         BottommostLevelCompaction::IfHaveCompactionFilter => has_filter,
@@ -153,10 +159,8 @@ pub fn steps(
     if rewrite {
         let all = bottommost == BottommostLevelCompaction::Force;
         out.push(ManualStep {
-            input_level: Some(level),
-            output_level: level,
-            output_path: 0,
             ignore_files_from: (!all).then_some(next_file),
+            ..ManualStep::new(StepKind::Rewrite(bottom))
         });
     }
     out
@@ -173,15 +177,16 @@ pub fn plan_step(
 ) -> Step {
     let targets = targets(version, policy);
     let cx = Context::for_user(version, policy, &targets, busy);
-    match step.input_level {
-        None => cx.all_levels(step),
-        Some(Level::L0) => cx.manual_level0(step, range),
-        Some(level) => cx.manual_level(level, step, range, from),
+    match step.kind {
+        StepKind::AllLevels(output) => cx.all_levels(output, step),
+        StepKind::Level0ToBase => cx.manual_level0(step, range),
+        StepKind::OneDown(level) => cx.manual_level(level, Level(level.0 + 1), step, range, from),
+        StepKind::Rewrite(level) => cx.manual_level(level, level, step, range, from),
     }
 }
 
 impl Context<'_> {
-    fn all_levels(&self, step: &ManualStep) -> Step {
+    fn all_levels(&self, output: Level, step: &ManualStep) -> Step {
         let levels = (0..self.version.num_levels()).map(|l| Level(l as u8));
         let inputs: Vec<_> = levels
             .map(|level| LevelInputs {
@@ -190,12 +195,11 @@ impl Context<'_> {
             })
             .filter(|i| !i.files.is_empty())
             .collect();
-        let output = step.output_level;
         let misplaced = inputs.last().is_some_and(|deepest| deepest.level > output);
         if inputs.is_empty() || misplaced {
             return Step::Done;
         }
-        self.manual(inputs, step, None)
+        self.manual(inputs, output, step, None)
     }
 
     fn manual_level0(&self, step: &ManualStep, range: &ManualRange) -> Step {
@@ -217,6 +221,7 @@ impl Context<'_> {
                 level: Level::L0,
                 files,
             },
+            self.targets.base_level,
             step,
             None,
         )
@@ -225,6 +230,7 @@ impl Context<'_> {
     fn manual_level(
         &self,
         level: Level,
+        output: Level,
         step: &ManualStep,
         range: &ManualRange,
         from: Option<&InternalKey>,
@@ -255,7 +261,7 @@ impl Context<'_> {
         if met.is_empty() {
             return Step::Done;
         }
-        let limit = if level == step.output_level {
+        let limit = if level == output {
             u64::MAX
         } else {
             self.max_compaction_bytes()
@@ -278,6 +284,7 @@ impl Context<'_> {
                 level,
                 files: files[taken].to_vec(),
             },
+            output,
             step,
             next,
         )
@@ -286,10 +293,10 @@ impl Context<'_> {
     fn with_output(
         &self,
         start: LevelInputs,
+        output: Level,
         step: &ManualStep,
         next: Option<InternalKey>,
     ) -> Step {
-        let output = step.output_level;
         let mut inputs = Vec::with_capacity(2);
         if let Some((lo, hi)) = hull(self.order(), &start.files)
             && start.level != output
@@ -301,18 +308,18 @@ impl Context<'_> {
             });
         }
         inputs.insert(0, start);
-        self.manual(inputs, step, next)
+        self.manual(inputs, output, step, next)
     }
 
     fn manual(
         &self,
         inputs: Vec<LevelInputs>,
+        output: Level,
         step: &ManualStep,
         next: Option<InternalKey>,
     ) -> Step {
         let reason = CompactionReason::ManualCompaction;
-        let Some(mut plan) = self.plan_to(inputs, step.output_level, step.output_path, reason)
-        else {
+        let Some(mut plan) = self.plan_to(inputs, output, step.output_path, reason) else {
             return Step::Conflict;
         };
         plan.manual = true;
@@ -323,26 +330,64 @@ impl Context<'_> {
     }
 }
 
-/// The edit that moves all files of a level to another, as `change_level` asks; `None` when they
-/// are there already.
+/// A change of levels without a job: tables go to another level as they are.
+#[derive(Clone, Debug)]
+pub struct Move {
+    /// What becomes of the tree.
+    pub edit: TreeEdit,
+    /// Where the tables go.
+    pub to: Level,
+    /// The levels that they pass, both ends included, and the range of keys: nothing else may be
+    /// put there until the edit is installed.
+    pub passes: (RangeInclusive<Level>, InternalKey, InternalKey),
+}
+
+impl Move {
+    fn new(order: &KeyOrder, files: &[Arc<FileMeta>], from: Level, to: Level) -> Option<Self> {
+        let (lo, hi) = hull(order, files)?;
+        Some(Move {
+            edit: TreeEdit {
+                deleted: files.iter().map(|f| (from, f.number)).collect(),
+                added: files.iter().map(|f| (to, f.clone())).collect(),
+                ..TreeEdit::default()
+            },
+            to,
+            passes: (from.min(to)..=from.max(to), lo.clone(), hi.clone()),
+        })
+    }
+
+    /// Marks the tables, and the levels that they pass, as taken.
+    pub fn reserve(&self, busy: &mut Busy) -> Ticket {
+        let files = self.edit.deleted.iter().map(|(_, n)| *n).collect();
+        busy.reserve(files, Some(self.passes.clone()))
+    }
+
+    /// The level that they pass into which a running plan puts tables of their range.
+    fn met_by(&self, order: &KeyOrder, busy: &Busy) -> Option<Level> {
+        let (levels, lo, hi) = &self.passes;
+        let mut levels = (levels.start().0..=levels.end().0).map(Level);
+        levels.find(|level| busy.meets_output(order, *level, lo, hi))
+    }
+}
+
+/// The move of all files of a level to another, as `change_level` asks; `None` when they are there
+/// already.
 ///
-/// The target and the levels between must be empty, and no plan may take the files. Only a single
-/// file leaves level 0.
-pub fn refit_level(
-    version: &Version,
-    busy: &Busy,
-    from: Level,
-    to: Level,
-) -> Result<Option<TreeEdit>> {
+/// The target and the levels between must be empty, no running plan may put tables there, and none
+/// may take the files. Only a single file leaves level 0 or goes to it.
+pub fn refit_level(version: &Version, busy: &Busy, from: Level, to: Level) -> Result<Option<Move>> {
     if to.index() >= version.num_levels() || from.index() >= version.num_levels() {
         return Err(Error::invalid_argument(format!(
             "level {to} is beyond the last level"
         )));
     }
     let files: &[Arc<FileMeta>] = version.level(from).files();
-    if from == to || files.is_empty() {
+    if from == to {
         return Ok(None);
     }
+    let Some(refit) = Move::new(version.order(), files, from, to) else {
+        return Ok(None);
+    };
     if busy.any_of(files) {
         return Err(Error::busy(format!(
             "files of level {from} are being compacted"
@@ -357,16 +402,18 @@ pub fn refit_level(
         let text = format!("cannot move level {from} to {to}: level {level} has files");
         return Err(Error::not_supported(text));
     }
-    if from == Level::L0 && files.len() > 1 {
-        return Err(Error::not_supported(
-            "cannot move more than one file of level 0",
-        ));
+    if from.min(to) == Level::L0 && files.len() > 1 {
+        return Err(Error::not_supported(format!(
+            "cannot move more than one file from level {from} to {to}"
+        )));
     }
-    Ok(Some(TreeEdit {
-        deleted: files.iter().map(|f| (from, f.number)).collect(),
-        added: files.iter().map(|f| (to, f.clone())).collect(),
-        ..TreeEdit::default()
-    }))
+    if let Some(level) = refit.met_by(version.order(), busy) {
+        let text = format!(
+            "cannot move level {from} to {to}: a running compaction puts files into level {level}"
+        );
+        return Err(Error::not_supported(text));
+    }
+    Ok(Some(refit))
 }
 
 /// The plan that compacts the files `chosen` into `output`, in a path, with every file that must go
@@ -437,6 +484,18 @@ pub fn plan_files(
     Ok(plan)
 }
 
+/// The plan that merges all of level 0 in itself; `Aborted` when a running plan is in the way.
+pub fn plan_level0(version: &Version, policy: &Policy, busy: &Busy) -> Result<Plan> {
+    let targets = targets(version, policy);
+    let cx = Context::for_user(version, policy, &targets, busy);
+    let inputs = vec![LevelInputs {
+        level: Level::L0,
+        files: cx.files(Level::L0).to_vec(),
+    }];
+    let plan = cx.plan(inputs, Level::L0, CompactionReason::LevelL0FilesNum);
+    plan.ok_or_else(|| Error::aborted("files of level 0 are being compacted"))
+}
+
 /// The files of a sorted level that lie wholly inside the user keys `[begin, end]` (`[begin, end)`
 /// unless `include_end`) and can be taken away without older versions of a key coming to light in a
 /// neighbour.
@@ -478,11 +537,11 @@ pub fn files_within(
     files[from..to].to_vec()
 }
 
-/// The edit that moves all files of level 0 to `to`, as they are.
+/// The move of all files of level 0 to `to`; `None` when there are none.
 ///
 /// `InvalidArgument` when they overlap each other, are being compacted, or the levels down to `to`
-/// are not empty.
-pub fn promote_level0(version: &Version, busy: &Busy, to: Level) -> Result<TreeEdit> {
+/// are not empty, or will not be when a running compaction ends.
+pub fn promote_level0(version: &Version, busy: &Busy, to: Level) -> Result<Option<Move>> {
     let invalid = |what: &str| Err(Error::invalid_argument(what));
     if to == Level::L0 {
         return invalid("Invalid target level");
@@ -500,11 +559,12 @@ pub fn promote_level0(version: &Version, busy: &Busy, to: Level) -> Result<TreeE
     if (1..=to.0).any(|l| !version.level(Level(l)).is_empty()) {
         return invalid("All levels up to target_level must be empty");
     }
-    Ok(TreeEdit {
-        deleted: files.iter().map(|f| (Level::L0, f.number)).collect(),
-        added: files.iter().map(|f| (to, f.clone())).collect(),
-        ..TreeEdit::default()
-    })
+    let promoted = Move::new(version.order(), files, Level::L0, to);
+    let is_met = |m: &Move| m.met_by(version.order(), busy).is_some();
+    if promoted.as_ref().is_some_and(is_met) {
+        return invalid("A running compaction puts files into a level up to target_level");
+    }
+    Ok(promoted)
 }
 
 /// Makes a move a merge: for a manual compaction whose filter must see every entry.

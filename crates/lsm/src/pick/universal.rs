@@ -11,7 +11,7 @@
 mod slice;
 mod space;
 
-use super::inputs::{Context, Grow, bytes, clean_cut, disjoint, level0_closure};
+use super::inputs::{Context, Grow, bytes, clean_cut, disjoint, level0_closure, same_run};
 use super::{CompactionStopStyle, Policy};
 use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
@@ -111,7 +111,8 @@ fn runs<'a>(cx: &Context<'a>) -> Vec<Run<'a>> {
         compensated: cx.weights.tables(files),
         busy: cx.busy.any_of(files),
     };
-    let level0 = cx.files(Level::L0).chunks(1).map(|f| run(Level::L0, f));
+    let level0 = cx.files(Level::L0).chunk_by(|a, b| same_run(a, b));
+    let level0 = level0.map(|files| run(Level::L0, files));
     let deeper = (1..cx.version.num_levels()).map(|l| Level(l as u8));
     let deeper = deeper
         .map(|l| run(l, cx.files(l)))

@@ -204,6 +204,7 @@ impl Opening {
             pending,
             database: OnceLock::new(),
             last_job: AtomicU64::new(0),
+            overtaken_plans: AtomicU64::new(0),
         }))
     }
 

@@ -7,9 +7,10 @@ use crate::job::scheduler::moment;
 use crate::options::CompactionStyle;
 use esker_lsm::pick::{PickContext, pick_assessed};
 use esker_lsm::version::Version;
+use esker_sync::atomic::Ordering::Relaxed;
 
 /// The names, without the prefix `rocksdb.`.
-pub(super) const NAMES: [&str; 44] = [
+pub(super) const NAMES: [&str; 45] = [
     "num-immutable-mem-table",
     "num-immutable-mem-table-flushed",
     "mem-table-flush-pending",
@@ -54,6 +55,7 @@ pub(super) const NAMES: [&str; 44] = [
     "live-blob-file-garbage-size",
     "esker.compaction-bytes-written",
     "esker.flush-bytes-written",
+    "esker.overtaken-plans",
 ];
 
 pub(super) fn number(core: &Core, family: &Family, name: &str) -> Option<u64> {
@@ -194,6 +196,7 @@ fn jobs(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
         "oldest-snapshot-sequence" => core.reads.snapshots.oldest().map_or(0, |(s, _)| s.0),
         "is-file-deletions-enabled" => u64::from(core.trees.obsolete_files.is_enabled()),
         "actual-delayed-write-rate" => core.writes.admission.actual_delayed_write_rate(),
+        "esker.overtaken-plans" => core.services.overtaken_plans.load(Relaxed),
         "is-write-stopped" => u64::from(core.writes.admission.is_stopped()),
         _ => return None,
     })

@@ -259,13 +259,7 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
                     tree.added.push((place.level, meta));
                 }
                 placed.push(places);
-                changes.push((
-                    Arc::clone(&job.family),
-                    Change {
-                        tree,
-                        log_number: None,
-                    },
-                ));
+                changes.push((Arc::clone(&job.family), Change::of_tree(tree)));
             }
             // The edits name the newest sequence number; readers see it once the trees are shown.
             taken = newest.0 - last.0;

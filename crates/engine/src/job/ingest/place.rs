@@ -33,7 +33,7 @@ pub(crate) struct Placed {
 pub(crate) struct Reserved<'a> {
     background: &'a Background,
     family: Arc<Family>,
-    tickets: Vec<Ticket>,
+    ticket: Option<Ticket>,
     /// What ran when the ranges were reserved.
     running: Busy,
 }
@@ -53,14 +53,15 @@ impl<'a> Reserved<'a> {
         let mut jobs = background.jobs.lock();
         let busy = jobs.busy.entry(job.family.id).or_default();
         let running = busy.clone();
-        let tickets = (1..levels)
-            .filter_map(|l| Some((Level(u8::try_from(l).ok()?), hull?)))
-            .map(|(l, (lo, hi))| busy.reserve(Vec::new(), Some((l, lo.clone(), hi.clone()))))
-            .collect();
+        let last = u8::try_from(levels - 1).map_or(Level(u8::MAX), Level);
+        let ticket = hull.map(|(lo, hi)| {
+            let sorted = (Level(1)..=last, lo.clone(), hi.clone());
+            busy.reserve(Vec::new(), Some(sorted))
+        });
         Reserved {
             background,
             family: Arc::clone(&job.family),
-            tickets,
+            ticket,
             running,
         }
     }
@@ -68,9 +69,8 @@ impl<'a> Reserved<'a> {
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        let mut jobs = self.background.jobs.lock();
-        for ticket in self.tickets.drain(..) {
-            release(&mut jobs, &self.family, ticket);
+        if let Some(ticket) = self.ticket.take() {
+            release(&mut self.background.jobs.lock(), &self.family, ticket);
         }
     }
 }
