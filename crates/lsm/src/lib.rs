@@ -9,6 +9,7 @@ pub mod check;
 pub mod compaction_filter;
 pub mod compaction_stream;
 pub mod cutter;
+pub mod disorder;
 pub mod edit;
 pub mod file;
 pub mod fold;

@@ -5,6 +5,7 @@
 //! something odd that does no harm, or a part that could not be checked.
 
 mod blob;
+mod order;
 mod report;
 mod table;
 mod wal;
@@ -149,6 +150,9 @@ fn everything(args: &CheckArgs, dir: &Directory, fold: &Fold, report: &Report) {
             });
         }
     });
+    for family in fold.families.values() {
+        order::check(dir, family, report);
+    }
     // What edits that could not be read list may be all there is of the data.
     if fold.is_complete() {
         left_over(dir, fold, report);

@@ -6,6 +6,11 @@
 //! first: entries that were deleted may then come back, since what said so may be gone. Of a
 //! damaged table the sound blocks go into a new one in its place.
 //!
+//! In a tree that is taken from a MANIFEST every entry is compared with the other versions of its
+//! key. Where an older one lies above a newer one, all tables of the family are merged by their
+//! sequence numbers; what compactions dropped meanwhile is gone, and the report says between which
+//! keys.
+//!
 //! Only damage and absence count as losses. A file that the system refuses to read may be whole: it
 //! ends the repair before anything changes, unless the caller gives it up.
 //!
@@ -18,6 +23,7 @@
 
 mod aside;
 mod choose;
+mod disorder;
 mod extent;
 mod found;
 mod logs;
@@ -59,8 +65,8 @@ struct Plan {
     order: KeyOrder,
     log_number: FileNo,
     tree: TreeEdit,
-    /// Tables of it overlap in keys and in sequences, so that only merging them puts versions in
-    /// order.
+    /// Tables of it overlap in keys and in sequences, or lie in the wrong order, so that only
+    /// merging them puts versions in order.
     must_merge: bool,
 }
 
@@ -210,6 +216,7 @@ impl<'a> Repair<'a> {
         let db_id = self.db_id(followed.as_ref())?;
         let next = self.number_new_tables(followed.as_ref(), &mut found)?;
         let mut plans = self.plan(followed.as_ref(), &mut found)?;
+        self.find_disorder(&mut plans, &found)?;
         let logs = self.inspect_logs(followed.as_ref())?;
         self.report.is_sound = followed.as_ref().is_some_and(|f| f.is_live)
             && self.report.losses.is_empty()

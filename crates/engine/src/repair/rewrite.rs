@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes read ahead by walks from end to end.
-const READAHEAD: usize = 1 << 20;
+pub(super) const READAHEAD: usize = 1 << 20;
 
 /// What the new tables of a repair have in common, and which there are.
 pub(super) struct Writing {
@@ -242,7 +242,8 @@ impl Repair<'_> {
         for (_, file) in plan.tree.added.iter().rev() {
             let seq = Some(file.largest_seq);
             let reader = super::scan::open(&self.env, &paths.of(file), plan.order.clone(), seq)?;
-            tombstones.extend(reader.range_tombstones().iter().cloned());
+            let within = reader.range_tombstones().iter().cloned();
+            tombstones.extend(within.filter_map(|t| clipped(&plan.order, t, file)));
             cursors.push(reader.cursor(&ReadContext::compaction(READAHEAD)));
         }
         let last_level = u8::try_from(options.num_levels.clamp(1, 64) - 1).unwrap_or(0);
@@ -375,6 +376,19 @@ impl Run<'_, '_> {
         self.low = high;
         Ok(())
     }
+}
+
+/// The part of a range deletion that lies within the bounds of its table: what reaches beyond them
+/// was dropped from the table that had it, perhaps with the numbers of newer entries.
+fn clipped(order: &KeyOrder, mut t: RawTombstone, file: &FileMeta) -> Option<RawTombstone> {
+    if order.compare(&t.start, file.smallest.user()).is_lt() {
+        t.start = file.smallest.user().to_vec();
+    }
+    let is_cut = file.largest.is_range_end_sentinel();
+    if is_cut && order.compare(&t.end, file.largest.user()).is_gt() {
+        t.end = file.largest.user().to_vec();
+    }
+    order.compare(&t.start, &t.end).is_lt().then_some(t)
 }
 
 /// What the tree says of a table, with what is different in the file `new` that takes its place.
