@@ -7,8 +7,10 @@
 //! seen until a compaction meets them, and overwritten values live on.
 //!
 //! A value without a plausible time (shorter than four bytes, or older than the format) is
-//! `Corruption` to reads: the database was probably written without times to live. Compactions keep
-//! such values.
+//! `Corruption` to point reads: the database was probably written without times to live. A clock
+//! that stood before the format existed gives such times as well, so iterators show these values
+//! and compactions drop them as expired, as RocksDB's do. What has no time at all (shorter, or
+//! negative) ends an iterator, and compactions keep it.
 //!
 //! ```
 //! # fn main() -> esker::Result<()> {
@@ -32,7 +34,7 @@ use esker_format::batch::{Record, WriteBatch};
 use esker_lsm::compaction_filter::{
     CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterValue,
 };
-use esker_lsm::merge_operator::{Base, FailureScope, MergeOperator, Merged};
+use esker_lsm::merge_operator::{Base, FailureScope, MergeOperator, Merged, Operands};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU32, Ordering};
 use esker_sync::{Arc, Mutex, Rank};
@@ -163,11 +165,10 @@ impl Expiry {
         self.seconds.load(Ordering::Relaxed) as i32
     }
 
-    /// Whether the value has outlived its family's time to live. What has no plausible time has
-    /// not.
+    /// Whether the value has outlived its family's time to live. What has no time has not.
     fn is_over(&self, value: &[u8]) -> bool {
         let seconds = self.seconds();
-        match time_of(value) {
+        match stored_time(value) {
             Ok(time) if seconds > 0 => {
                 i64::from(time) + i64::from(seconds) < i64::from(now(&*self.clock))
             }
@@ -181,22 +182,35 @@ fn now(clock: &dyn Clock) -> i32 {
     (clock.unix_us() / 1_000_000) as i32
 }
 
-/// The time behind a value; `Corruption` when it has none or one that cannot be.
-pub(crate) fn time_of(value: &[u8]) -> Result<i32> {
+/// The time behind a value; `Corruption` when it has none.
+pub(crate) fn stored_time(value: &[u8]) -> Result<i32> {
     let Some((_, time)) = value.split_last_chunk::<TIME_LEN>() else {
         return Err(Error::corruption(
             "Error: value's length less than timestamp's",
         ));
     };
-    let time = i32::from_le_bytes(*time);
-    if time < OLDEST_TIME {
-        return Err(
-            Error::corruption("Error: Timestamp < ttl feature release time!").with_hint(
-                "the database may have been written without a time to live; open it without one",
-            ),
-        );
+    match i32::from_le_bytes(*time) {
+        negative @ ..0 => Err(implausible(negative)),
+        time => Ok(time),
     }
-    Ok(time)
+}
+
+/// The time behind a value; `Corruption` when it has none or one that cannot be.
+pub(crate) fn time_of(value: &[u8]) -> Result<i32> {
+    match stored_time(value)? {
+        early if early < OLDEST_TIME => Err(implausible(early)),
+        time => Ok(time),
+    }
+}
+
+fn implausible(time: i32) -> Error {
+    Error::corruption(format!(
+        "Error: Timestamp < ttl feature release time! (second {time} of 1970)"
+    ))
+    .with_hint(
+        "the clock stood wrong when the value was written, or the database was written without a \
+         time to live: open it without one then",
+    )
 }
 
 /// `Corruption` unless a plausible time is behind the value.
@@ -283,6 +297,20 @@ fn bodies<'a>(operands: &[&'a [u8]]) -> Option<Vec<&'a [u8]>> {
     operands.iter().map(|o| body(o)).collect()
 }
 
+/// Operands without their times; one that has none is shown as it is.
+struct Bodies<'a>(&'a dyn Operands);
+
+impl Operands for Bodies<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, index: usize) -> &[u8] {
+        let whole = self.0.get(index);
+        body(whole).unwrap_or(whole)
+    }
+}
+
 impl TtlMerge {
     fn stamp(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&now(&*self.clock).to_le_bytes());
@@ -332,8 +360,8 @@ impl MergeOperator for TtlMerge {
         self.inner.allow_single_operand()
     }
 
-    fn should_merge(&self, operands_newest_first: &[&[u8]]) -> bool {
-        bodies(operands_newest_first).is_some_and(|operands| self.inner.should_merge(&operands))
+    fn should_merge(&self, operands_newest_first: &dyn Operands) -> bool {
+        self.inner.should_merge(&Bodies(operands_newest_first))
     }
 
     fn understands_entities(&self) -> bool {

@@ -579,3 +579,59 @@ fn a_repair_finds_tables_in_all_paths() {
         check_files(&home, home.options());
     }
 }
+
+/// Moves a file elsewhere and leaves a symbolic link in its place.
+fn move_behind_a_link(file: &Path, to: &Path) {
+    std::fs::rename(file, to).expect("move");
+    std::os::unix::fs::symlink(to, file).expect("link");
+}
+
+#[test]
+fn tables_and_logs_behind_symbolic_links_are_files_to_every_part() {
+    let home = Home::new(&[]);
+    let options = || Options::new().create_if_missing(true);
+    let db = Db::open(home.db(), options()).expect("open");
+    db.put("a", "in a table").expect("put");
+    db.flush().expect("flush");
+    db.put("b", "in a log").expect("put");
+    let table = home.db().join(&db.live_files_metadata()[0].name);
+    db.close().expect("close");
+    move_behind_a_link(&table, &home.at("table"));
+    let names = std::fs::read_dir(home.db()).expect("list");
+    let log = names.map(|e| e.expect("an entry").path());
+    let log = log
+        .filter(|p| p.extension().is_some_and(|e| e == "log"))
+        .max();
+    move_behind_a_link(&log.expect("a log"), &home.at("log"));
+
+    assert!(Db::repair(home.db(), &options()).expect("repair").is_sound);
+    std::fs::remove_file(home.db().join("CURRENT")).expect("it is there");
+    let report = Db::repair(home.db(), &options()).expect("repair");
+    assert_eq!(
+        (report.losses.as_slice(), report.missing.len()),
+        (&[][..], 0)
+    );
+    let db = Db::open(home.db(), options()).expect("open");
+    db.checkpoint(home.at("checkpoint")).expect("checkpoint");
+    let copy = Db::open(home.at("checkpoint"), options()).expect("open");
+    for db in [&db, &copy] {
+        assert_eq!(
+            db.get("a").expect("get").as_deref(),
+            Some(&b"in a table"[..])
+        );
+        assert_eq!(db.get("b").expect("get").as_deref(), Some(&b"in a log"[..]));
+    }
+    db.close().expect("close");
+    Db::destroy(home.db(), &options()).expect("destroy");
+    let left = std::fs::read_dir(home.db()).map_or(0, |names| {
+        let names = names.map(|e| e.expect("an entry").path());
+        names
+            .filter(|p| p.extension().is_some_and(|e| e == "sst"))
+            .count()
+    });
+    assert_eq!(left, 0, "links to tables");
+    assert!(
+        home.at("table").exists(),
+        "what a link leads to is not ours"
+    );
+}

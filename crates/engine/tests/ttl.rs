@@ -8,6 +8,8 @@ use esker::{
     CompactionFilter, Db, Decision, Env, ErrorKind, FamilyDescriptor, FamilyOptions, FilterValue,
     Options, ReadOptions, Result, WriteBatch,
 };
+use esker_format::FamilyId;
+use esker_format::blob::BlobIndex;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -244,6 +246,61 @@ fn a_database_without_times_is_not_taken_for_one_with_them() -> Result<()> {
         plain.set_ttl(&family, 1).expect_err("plain").kind(),
         ErrorKind::InvalidArgument
     );
+    Ok(())
+}
+
+#[test]
+fn a_value_of_a_clock_that_stood_at_1970_ends_no_scan_and_expires() -> Result<()> {
+    let (env, clock) = world();
+    let db = Db::open_with_ttl("/db", options(&env), 100)?;
+    db.put("a", "1")?;
+    clock.unix.store(0, Ordering::SeqCst);
+    db.put("b", "early")?;
+    clock.unix.store(START, Ordering::SeqCst);
+    db.put("c", "3")?;
+    let keys = || -> Result<Vec<Vec<u8>>> {
+        let mut it = db.iter();
+        let mut keys = Vec::new();
+        it.seek_to_first();
+        while it.valid() {
+            keys.push(it.key().to_vec());
+            it.next();
+        }
+        it.status()?;
+        Ok(keys)
+    };
+    assert_eq!(keys()?, [b"a", b"b", b"c"]);
+    // As in RocksDB, whose scans do not look at the time and whose point reads do.
+    assert!(db.get("b").expect_err("an early time").is_corruption());
+    db.flush()?;
+    db.compact_range(None, None)?;
+    assert_eq!(keys()?, [b"a", b"c"]);
+    assert_eq!(db.get("b")?, None);
+    Ok(())
+}
+
+#[test]
+fn a_blob_index_with_a_time_to_live_is_refused_by_name() -> Result<()> {
+    let (env, _clock) = world();
+    let db = Db::open("/db", options(&env))?;
+    let inlined = BlobIndex::InlinedTtl {
+        expiration: 1,
+        value: b"value".to_vec(),
+    };
+    let mut index = Vec::new();
+    inlined.encode(&mut index);
+    let mut batch = WriteBatch::new();
+    batch.put_blob_index_cf(FamilyId::DEFAULT, b"k", &index)?;
+    db.write(&mut batch)?;
+    for _ in 0..2 {
+        let refused = db.get("k").expect_err("its time may be over");
+        assert_eq!(refused.kind(), ErrorKind::NotSupported);
+        assert!(refused.message().contains("time to live"), "{refused}");
+        let mut it = db.iter();
+        it.seek_to_first();
+        assert_eq!(it.valid().then(|| it.value().to_vec()), None);
+        db.flush()?;
+    }
     Ok(())
 }
 

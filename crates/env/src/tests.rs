@@ -414,3 +414,29 @@ proptest! {
         prop_assert!(&buf[..got] == expected);
     }
 }
+
+#[test]
+fn a_symbolic_link_is_what_it_leads_to() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    std::fs::write(at("file"), "bytes").expect("write");
+    std::fs::create_dir(at("folder")).expect("create");
+    for (target, link) in [("file", "a"), ("folder", "b"), ("nothing", "c"), ("d", "d")] {
+        std::os::unix::fs::symlink(target, at(link)).expect("link");
+    }
+    let fs = PosixFs::new();
+    let listed = fs.read_dir(dir.path()).expect("list").into_iter();
+    let files: Vec<_> = listed.map(|e| (e.name, e.is_file)).collect();
+    let kinds = [
+        ("a", true),
+        ("b", false),
+        ("c", false),
+        ("d", false),
+        ("file", true),
+        ("folder", false),
+    ];
+    assert_eq!(files, kinds.map(|(name, is)| (name.to_owned(), is)));
+    // A second name is one of the file, wherever it lies.
+    fs.hard_link(&at("a"), &at("folder/second")).expect("link");
+    assert_eq!(std::fs::read(at("folder/second")).expect("read"), b"bytes");
+}

@@ -43,6 +43,21 @@ pub enum FailureScope {
     MustMerge,
 }
 
+/// The operands that a point read has met, newest first. They are handed out one by one: a list of
+/// them for each question would cost the square of their number.
+pub trait Operands {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Operand `index`, below [`Operands::len`].
+    fn get(&self, index: usize) -> &[u8];
+}
+
 /// Combines operands with a base value.
 pub trait MergeOperator: Send + Sync {
     /// The operator's name; RocksDB stores it in table properties and OPTIONS files.
@@ -73,9 +88,9 @@ pub trait MergeOperator: Send + Sync {
         false
     }
 
-    /// Asked by point reads with the operands seen so far (newest first): `true` stops the search
-    /// for a base, and the merge happens as if there was none.
-    fn should_merge(&self, operands_newest_first: &[&[u8]]) -> bool {
+    /// Asked by point reads after each operand, with those seen so far, newest first: `true` stops
+    /// the search for a base, and the merge happens as if there was none.
+    fn should_merge(&self, operands_newest_first: &dyn Operands) -> bool {
         let _ = operands_newest_first;
         false
     }

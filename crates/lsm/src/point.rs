@@ -8,7 +8,7 @@
 //!
 //! Callers: Get, MultiGet, GetEntity. One resolver per key; not shared.
 
-use crate::merge_operator::{Base, MergeOperator, full_merge, missing_operator};
+use crate::merge_operator::{Base, MergeOperator, Operands, full_merge, missing_operator};
 use esker_format::{Seq, ValueType};
 use esker_status::{Error, Result};
 use smallvec::SmallVec;
@@ -117,6 +117,19 @@ enum Found<V> {
     Blob(V),
 }
 
+/// Operands as they were fed, newest first.
+struct OperandsSeen<'v, V>(&'v [V]);
+
+impl<V: AsRef<[u8]>> Operands for OperandsSeen<'_, V> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, index: usize) -> &[u8] {
+        self.0[index].as_ref()
+    }
+}
+
 /// The state of one point read.
 #[derive(Debug)]
 pub struct PointResolver<V> {
@@ -221,8 +234,7 @@ impl<V: Payload> PointResolver<V> {
     fn feed_operand(&mut self, operator: Option<&dyn MergeOperator>, value: V) -> Result<Feed> {
         let operator = operator.ok_or_else(missing_operator)?;
         self.operands.push(value);
-        let so_far: SmallVec<[&[u8]; 8]> = self.operands.iter().map(AsRef::as_ref).collect();
-        if operator.should_merge(&so_far) {
+        if operator.should_merge(&OperandsSeen(&self.operands[..])) {
             self.found = Found::Nothing;
             self.done = true;
             return Ok(Feed::Done);
@@ -286,5 +298,46 @@ impl<V: Payload> PointResolver<V> {
             }
         };
         merge(operator, key, base, &self.operands)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::merge_operator::UInt64Add;
+    use std::cell::Cell;
+
+    thread_local! {
+        static LOOKS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A value that counts how often its bytes are asked for.
+    struct Counted([u8; 8]);
+
+    impl AsRef<[u8]> for Counted {
+        fn as_ref(&self) -> &[u8] {
+            LOOKS.set(LOOKS.get() + 1);
+            &self.0
+        }
+    }
+
+    impl Payload for Counted {
+        fn truncate(&mut self, _: usize) {}
+    }
+
+    #[test]
+    fn many_operands_are_looked_at_once_each() {
+        let count = 10_000;
+        let mut resolver = PointResolver::new();
+        for seq in (1..=count as u64).rev() {
+            let operand = || Counted(1u64.to_le_bytes());
+            let fed = resolver.feed(Seq(seq), ValueType::Merge, Some(&UInt64Add), operand);
+            assert_eq!(fed, Ok(Feed::NeedMore));
+        }
+        let Ok(Resolved::Merged(sum)) = resolver.finish(Some(&UInt64Add), b"k") else {
+            panic!("operands without a base give a value")
+        };
+        assert_eq!(sum, (count as u64).to_le_bytes());
+        assert!(LOOKS.get() <= 2 * count, "{} looks", LOOKS.get());
     }
 }

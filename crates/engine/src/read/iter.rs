@@ -552,7 +552,7 @@ impl DbIterator {
     fn check_time(&mut self) {
         if self.time_len > 0
             && let Some(inner) = self.inner().filter(|c| c.valid())
-            && let Err(e) = ttl::check(inner.value())
+            && let Err(e) = ttl::stored_time(inner.value())
         {
             self.fail(e);
         }

@@ -35,14 +35,15 @@ impl Blobs {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let index = BlobIndex::decode(index)?;
-        if let BlobIndex::InlinedTtl { value, .. } = &index {
-            out.extend_from_slice(value);
-            return Ok(());
-        }
-        let Some(number) = index.file() else {
-            return Err(Error::corruption("a blob index that names no file"));
+        let BlobIndex::Blob {
+            file,
+            expiration: None,
+            ..
+        } = index
+        else {
+            return Err(expiring());
         };
-        let reader = self.reader(family, paths, number)?;
+        let reader = self.reader(family, paths, file)?;
         reader.get(user_key, &index, true, out).map(|_| ())
     }
 
@@ -85,6 +86,12 @@ impl Blobs {
             paths: Arc::clone(paths),
         })
     }
+}
+
+/// The error of a value that only RocksDB's stacked BlobDB wrote.
+fn expiring() -> Error {
+    Error::not_supported("a blob index with a time to live (RocksDB's stacked BlobDB)")
+        .with_hint("only BlobDB of RocksDB reads such values; nothing was changed")
 }
 
 /// The blobs of one family.

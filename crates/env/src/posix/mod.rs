@@ -22,6 +22,7 @@ use crate::{
 use esker_status::{Error, Result};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::{Errno, pwrite, retry_on_intr};
+use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -152,6 +153,20 @@ fn seconds(t: i64) -> u64 {
     u64::try_from(t).unwrap_or(0)
 }
 
+/// The kind of what a name in a directory leads to: a symbolic link is what its target is, and
+/// stays a link where it leads nowhere. `None` when the name is gone.
+fn kind_of_target(dir: &OwnedFd, name: &CStr) -> rustix::io::Result<Option<FileType>> {
+    let stat = |flags| match retry_on_intr(|| fs::statat(dir, name, flags)) {
+        Ok(s) => Ok(Some(FileType::from_raw_mode(s.st_mode))),
+        Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::ACCESS) => Ok(None),
+        Err(e) => Err(e),
+    };
+    match stat(AtFlags::empty())? {
+        Some(kind) => Ok(Some(kind)),
+        None => stat(AtFlags::SYMLINK_NOFOLLOW),
+    }
+}
+
 impl FileSystem for PosixFs {
     fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomAccessFile>> {
         let io = Some((Arc::clone(self.io.queue()), self.wanted));
@@ -239,14 +254,12 @@ impl FileSystem for PosixFs {
                 continue;
             }
             let is_file = match entry.file_type() {
-                FileType::Unknown => {
-                    match retry_on_intr(|| fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)) {
-                        Ok(s) => FileType::from_raw_mode(s.st_mode).is_file(),
-                        // It went away between the two calls.
-                        Err(Errno::NOENT) => continue,
-                        Err(e) => return Err(Error::io("stat", path, &e.into())),
-                    }
-                }
+                FileType::Unknown | FileType::Symlink => match kind_of_target(&fd, name) {
+                    Ok(Some(kind)) => kind.is_file(),
+                    // It went away between the two calls.
+                    Ok(None) => continue,
+                    Err(e) => return Err(Error::io("stat", path, &e.into())),
+                },
                 kind => kind.is_file(),
             };
             entries.push(DirEntry {
@@ -291,7 +304,8 @@ impl FileSystem for PosixFs {
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> Result<()> {
-        match retry_on_intr(|| fs::linkat(CWD, from, CWD, to, AtFlags::empty())) {
+        // A symbolic link itself would get the second name, and would lead elsewhere from there.
+        match retry_on_intr(|| fs::linkat(CWD, from, CWD, to, AtFlags::SYMLINK_FOLLOW)) {
             Ok(()) => Ok(()),
             Err(e @ (Errno::XDEV | Errno::OPNOTSUPP | Errno::PERM | Errno::NOSYS)) => {
                 let why = std::io::Error::from(e);
