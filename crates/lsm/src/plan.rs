@@ -100,8 +100,11 @@ pub struct Plan {
     pub output_path: u32,
     /// Files of the level below the output that the inputs meet: where outputs should be cut.
     pub grandparents: Vec<Arc<FileMeta>>,
-    /// Whether nothing at or below the output level, outside the inputs, holds a key of the range.
+    /// Whether nothing at or below the output level, outside the inputs, holds a key of the range,
+    /// or will when the plans that run now have ended.
     pub bottommost: bool,
+    /// Ranges in which plans that run now put tables below the output level, from above it.
+    pub coming_below: Vec<(InternalKey, InternalKey)>,
     /// Outputs are cut at this size.
     pub max_output_file_size: u64,
     /// From which size on an output ends where one of the grandparents does; none for the
@@ -359,6 +362,21 @@ impl Busy {
     pub fn has_reservations(&self) -> bool {
         self.running.iter().any(|r| r.sorted_runs == 0)
     }
+    /// The parts of `[lo, hi]` in which running plans put tables below a level.
+    pub fn outputs_below(
+        &self,
+        order: &KeyOrder,
+        level: Level,
+        (lo, hi): (&InternalKey, &InternalKey),
+    ) -> Vec<(InternalKey, InternalKey)> {
+        let below = self.running.iter().filter(|r| *r.outputs.end() > level);
+        let ranges = below.filter_map(|r| r.range.as_ref());
+        let met = ranges.filter(|(a, b)| {
+            compare_boundary(order, a.as_bytes(), hi.as_bytes()).is_le()
+                && compare_boundary(order, lo.as_bytes(), b.as_bytes()).is_le()
+        });
+        met.cloned().collect()
+    }
     /// Sorted runs that running plans merge: files of level 0, and one for each deeper level.
     pub fn sorted_runs(&self) -> usize {
         self.running.iter().map(|r| r.sorted_runs).sum()
@@ -474,6 +492,7 @@ pub struct BelowOutput {
     version: Arc<Version>,
     bottommost: bool,
     output_level: Level,
+    coming: Vec<(InternalKey, InternalKey)>,
     next: Vec<usize>,
 }
 
@@ -485,6 +504,7 @@ impl BelowOutput {
             version,
             bottommost: plan.bottommost,
             output_level: plan.output_level,
+            coming: plan.coming_below.clone(),
             next,
         }
     }
@@ -504,6 +524,14 @@ impl BelowOutput {
             return false;
         }
         let order = self.version.order();
+        // What a plan puts there that ran when this one was made may not be in the version yet.
+        let is_coming = self.coming.iter().any(|(lo, hi)| {
+            order.compare_without_timestamp(hi.user(), begin).is_ge()
+                && order.compare_without_timestamp(lo.user(), end).is_le()
+        });
+        if is_coming {
+            return false;
+        }
         let below = self.output_level.index() + 1;
         for (files, next) in self.version.levels().iter().zip(&mut self.next).skip(below) {
             let files = files.files();

@@ -529,6 +529,30 @@ fn a_level_is_not_refitted_past_what_a_running_plan_writes() {
 }
 
 #[test]
+fn a_deletion_above_what_a_running_plan_puts_below_is_kept() {
+    // The plan that takes 9 to level 3 runs; 5 was ingested between them, and deletes a key of 9.
+    let v = tree("L0: 9[a-z]@40..49\nL2: 5[c-d]@50..50");
+    let key = |user| InternalKey::new(user, Seq(1), ValueType::Value);
+    let mut busy = Busy::new();
+    let rewrite = |busy: &Busy| {
+        let plan = plan_files(&v, &fixed(), busy, &[FileNo(5)], Level(2), 0).expect("free");
+        let mut below = BelowOutput::new(Arc::new(v.clone()), &plan);
+        let is_gone = below.key_not_exists_beyond_output_level(b"c");
+        (plan.bottommost, is_gone)
+    };
+    assert_eq!(rewrite(&busy), (true, true));
+    let ticket = busy.reserve(
+        vec![FileNo(9)],
+        Some((Level(3)..=Level(3), key(b"a"), key(b"z"))),
+    );
+    assert_eq!(rewrite(&busy), (false, false));
+    busy.release(ticket);
+    let above = Some((Level(1)..=Level(2), key(b"x"), key(b"z")));
+    let _above = busy.reserve(Vec::new(), above);
+    assert_eq!(rewrite(&busy), (true, true));
+}
+
+#[test]
 fn tables_that_would_pass_others_are_named() {
     let past = |picture: &str, leaving: &[u64], to: u8| {
         let v = tree(picture);

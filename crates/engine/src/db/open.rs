@@ -355,6 +355,9 @@ impl Opening {
         } else {
             evidence::manifest(&self.env, &self.dir, &self.wal_dir, &self.db)?
         };
+        if !self.is_read_only() {
+            folded.check_room(&self.dir)?;
+        }
         let info_log = Arc::new(if self.is_read_only() && self.db.info_log.is_none() {
             InfoLog::silent(&self.env)
         } else {

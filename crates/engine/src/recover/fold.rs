@@ -62,6 +62,26 @@ impl Folded {
         self.max_family = self.said.max_added.max(given);
     }
 
+    /// A database that is to be written needs file numbers and sequence numbers that are not given
+    /// yet. A MANIFEST that leaves none is refused before anything is named by them.
+    pub(crate) fn check_room(&self, dir: &Path) -> Result<()> {
+        let left = [
+            ("file", FileNo::LIMIT.0.saturating_sub(self.next_file.0)),
+            ("sequence", Seq::MAX.0.saturating_sub(self.last_sequence.0)),
+        ];
+        match left.into_iter().find(|(_, left)| *left < LEAST_LEFT) {
+            None => Ok(()),
+            Some((kind, _)) => Err(Error::corruption(format!(
+                "the MANIFEST leaves no {kind} numbers: next file {}, last sequence {}",
+                self.next_file, self.last_sequence
+            ))
+            .with_file(dir.join(file_name::manifest_name(self.manifest)))
+            .with_hint(
+                "nothing was changed; restore the MANIFEST, or set it aside and run `esker repair`",
+            )),
+        }
+    }
+
     /// A MANIFEST that ends inside a record is what a crash leaves, or one that was cut. In a cut
     /// one newer flushes are missing, and they let the log go that the last whole edit still
     /// needed. A family that had gone on to a newer log may be dropped by then: the oldest log to
@@ -83,6 +103,9 @@ impl Folded {
         .with_hint("restore the MANIFEST, or run `esker repair` on a copy of the directory"))
     }
 }
+
+/// Numbers that an opening for writing must find free at least.
+const LEAST_LEFT: u64 = 1 << 32;
 
 /// A MANIFEST being folded; it can be gone on with when its writer has added to it.
 pub(crate) struct Fold {

@@ -173,6 +173,11 @@ impl From<NotInstalled> for Error {
     }
 }
 
+/// The error of a family that is to be made where the MANIFEST has given the largest number.
+pub(crate) fn no_family_numbers() -> Error {
+    Error::invalid_argument("no column family numbers are left")
+}
+
 /// Syncs the MANIFEST that is being made.
 pub(crate) type SyncManifest<'a> = &'a mut dyn FnMut() -> Result<()>;
 
@@ -421,7 +426,8 @@ impl Store {
         make: impl FnOnce(FamilyId) -> Result<Arc<Family>>,
     ) -> Result<Arc<Family>, NotInstalled> {
         let mut manifest = self.manifest.lock();
-        let id = FamilyId(manifest.max_family.0 + 1);
+        let id = manifest.max_family.0.checked_add(1).map(FamilyId);
+        let id = id.ok_or_else(no_family_numbers)?;
         let ready = make(id).and_then(|family| {
             self.make_room(&mut manifest, families)?;
             Ok(family)

@@ -297,6 +297,28 @@ pub(crate) fn manifest_edit_cases() -> Vec<Case> {
             }),
         ),
         case(
+            "the highest possible next file number",
+            m,
+            CORRUPTION,
+            Shows::ForWriters,
+            manifest(|e| {
+                let mut edit = VersionEdit::default();
+                edit.next_file_number = Some(FileNo(FileNo::LIMIT.0 - 1));
+                e.push(edit);
+            }),
+        ),
+        case(
+            "the highest possible last sequence",
+            m,
+            CORRUPTION,
+            Shows::ForWriters,
+            manifest(|e| {
+                let mut edit = VersionEdit::default();
+                edit.last_sequence = Some(Seq(Seq::MAX.0 - 1));
+                e.push(edit);
+            }),
+        ),
+        case(
             "the last sequence goes back",
             m,
             CORRUPTION,

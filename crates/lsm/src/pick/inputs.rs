@@ -330,7 +330,9 @@ impl<'a> Context<'a> {
             return None;
         }
         let grandparents = self.grandparents(output_level, lo, hi);
-        let bottommost = is_bottommost(self.version, &inputs, output_level);
+        let coming_below = self.busy.outputs_below(order, output_level, (lo, hi));
+        let bottommost =
+            coming_below.is_empty() && is_bottommost(self.version, &inputs, output_level);
         let mut plan = Plan {
             reason,
             inputs,
@@ -338,6 +340,7 @@ impl<'a> Context<'a> {
             output_path,
             grandparents,
             bottommost,
+            coming_below,
             max_output_file_size: max_output_file_size(
                 self.policy,
                 output_level,

@@ -17,7 +17,7 @@ use crate::observe::EventLine;
 use crate::recover::fold::Folded;
 use crate::recover::sweep::{self, Needed};
 use crate::recover::{create, replay};
-use crate::store::SyncManifest;
+use crate::store::{SyncManifest, no_family_numbers};
 use crate::tree::paths;
 use crate::write::log_state::AliveLog;
 use crate::write::spare_log::SpareLog;
@@ -133,10 +133,13 @@ impl Opening {
         let present: HashSet<&str> = present.iter().map(|f| f.name.as_str()).collect();
         let named = self.families.iter().flatten();
         let missing = named.filter(|wanted| !present.contains(wanted.name.as_str()));
-        let ids = (folded.max_family.0 + 1..).map(FamilyId);
         let drafts: Vec<Arc<Family>> = missing
-            .zip(ids)
-            .map(|(wanted, id)| core.draft_family(id, &wanted.name, wanted.options.clone(), log))
+            .zip(1..)
+            .map(|(wanted, n)| {
+                let id = folded.max_family.0.checked_add(n).map(FamilyId);
+                let id = id.ok_or_else(no_family_numbers)?;
+                core.draft_family(id, &wanted.name, wanted.options.clone(), log)
+            })
             .collect::<Result<_>>()?;
         core.trees
             .store
