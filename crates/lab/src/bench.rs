@@ -15,11 +15,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::directory::with_directory;
 use crate::dlopen::LibStore;
+use crate::experiment::validity::OTHERS;
 use crate::flags::{self, Asked, Flags};
 use crate::interrupt;
+use crate::process::{self, Busy};
 use crate::report::{self, Row};
 use crate::runner::{Print, Runner};
-use crate::say::say;
+use crate::say::{complain, say};
 use crate::store_esker::EskerStore;
 use crate::store_null::NullStore;
 use crate::{Failure, Result, compare, identity, universal};
@@ -52,7 +54,12 @@ p50 us     half of the operations took at most this long; p99 us: 99 of 100; max
 cpu us/op  processor time for one operation, with that of the jobs behind it
 write-amp  bytes written to logs and tables for each byte that was written to the database
 space-amp  bytes of the directory for each byte of live keys and values
-stall %    part of the time in which writers were held back
+stall %    part of the time in which writers were stopped or delayed, as rocksdb.stall.micros has it
+stopped %  part of the writers' time in which they stood still; delayed %: in which a call was held
+           back for 1 ms or more; paced %: for less
+1 ms+ %    part of the clients' time in calls of 1 ms or more, whatever they waited for: other
+           programs on the processors as well
+-          was not measured in that benchmark
 readwhilewriting reads beside a paced writer: one more thread that writes at most so many bytes a
 second (here 2 MiB), and whose operations are not counted.
 ";
@@ -97,7 +104,7 @@ const DB_BENCH: Program = Program {
 
 fn exit_code(program: &Program, outcome: Result<()>) -> ExitCode {
     if let Err(failure) = outcome {
-        eprintln!("{}: {failure}", program.name);
+        complain!("{}: {failure}", program.name);
         return interrupt::exit_code().map_or(ExitCode::FAILURE, ExitCode::from);
     }
     interrupt::exit_code().map_or(ExitCode::SUCCESS, ExitCode::from)
@@ -107,6 +114,9 @@ fn exit_code(program: &Program, outcome: Result<()>) -> ExitCode {
 fn answered(program: &Program, flags: &Flags) -> bool {
     match flags.asked {
         Some(Asked::Help) => say!("{}", flags::help()),
+        None if matches!(flags.text("benchmarks"), "help" | "list") => {
+            say!("{}", flags::benchmarks());
+        }
         Some(Asked::Version) => say!("{}", identity::version(program.called)),
         None if flags.flag("build_info") => say!("{}", identity::build_info(program.called)),
         None => return false,
@@ -132,15 +142,21 @@ fn run(program: &Program, args: &[String]) -> Result<()> {
     } else {
         given
     };
+    // A document on standard output stands there alone.
+    let out = |text: &str| match flags.text("json") {
+        "-" => complain!("{text}"),
+        _ => say!("{text}"),
+    };
     let quiet = |_: &str| {};
-    let print: Print<'_> = if tour { &quiet } else { &|text| say!("{text}") };
+    let print: Print<'_> = if tour { &quiet } else { &out };
+    let (start, before) = (Instant::now(), Busy::now());
     if tour {
-        say!(
+        out(&format!(
             "A short tour of {} on a temporary database; see --help for more.",
             flags.text("engine")
-        );
+        ));
     } else {
-        eprintln!("{}", identity::environment());
+        complain!("{}", identity::environment());
     }
     let bar = Bar::new(tour);
     let rows = with_directory(&flags, |path| {
@@ -148,10 +164,12 @@ fn run(program: &Program, args: &[String]) -> Result<()> {
     })?;
     bar.finish();
     if tour {
-        tour_end(&rows);
+        let processors = process::processors();
+        let others = Busy::now().others_since(before, start.elapsed(), processors);
+        out(&tour_end(&rows, others));
     }
     if interrupt::stopped() {
-        eprintln!("stopped: what is above is the part that was done");
+        complain!("stopped: what is above is the part that was done");
     }
     report::write(flags.text("json"), || {
         report::document(flags.text("engine"), args, &rows)
@@ -174,14 +192,25 @@ fn with_defaults(defaults: &[&str], given: &Flags) -> Result<Flags> {
     Ok(flags)
 }
 
-fn tour_end(rows: &[Row]) {
-    say!("\n{}{}", report::summary(rows), report::stall_summary(rows));
-    say!("{COLUMNS}");
+/// What stands below a tour.
+fn tour_end(rows: &[Row], others: f64) -> String {
+    let mut out = format!(
+        "\n{}{}\n{COLUMNS}\n",
+        report::summary(rows),
+        report::stall_summary(rows)
+    );
     if let Some(last) = rows.last() {
-        say!("The tree at the end: {}", last.text("shape_after"));
+        out += &format!("The tree at the end: {}\n", last.text("shape_after"));
     }
-    say!("Latencies are closed-loop; the directory has been removed. Machine:");
-    say!("{}", crate::process::machine());
+    out += "Latencies are closed-loop; the directory has been removed. Machine:\n";
+    out += &process::machine();
+    if others > OTHERS {
+        let percent = 100.0 * others;
+        out += &format!(
+            "\nOther programs took {percent:.0} % of the processors: their work is in these figures."
+        );
+    }
+    out
 }
 
 /// Runs the benchmarks of `flags` on one engine.
@@ -278,7 +307,7 @@ impl Bar {
             state.since = Instant::now();
             match &state.bar {
                 Some(bar) => bar.reset(),
-                None => eprintln!("  running {name} ..."),
+                None => complain!("  running {name} ..."),
             }
         }
         let Some(bar) = &state.bar else { return };

@@ -107,9 +107,11 @@ impl Child {
             let _ = std::fs::remove_file(&log);
         }
         if !status.success() && !interrupt::stopped() {
-            let lines: Vec<&str> = said.trim().lines().collect();
-            let end = lines[lines.len().saturating_sub(8)..].join("\n");
-            return Err(Failure::new(format!("{} failed: {end}", self.engine)));
+            return Err(Failure::new(format!(
+                "{} failed: {}",
+                self.engine,
+                cause(&said)
+            )));
         }
         if text.is_empty() && interrupt::stopped() {
             return Ok(Vec::new());
@@ -119,6 +121,20 @@ impl Child {
         let rows = value["rows"].as_array().cloned().unwrap_or_default();
         Ok(rows.iter().filter_map(Row::from_json).collect())
     }
+}
+
+/// The line that says why a program ended, and then the end of what it had said before.
+fn cause(said: &str) -> String {
+    const BEFORE: usize = 7;
+    let lines: Vec<&str> = said.trim().lines().collect();
+    let Some((last, before)) = lines.split_last() else {
+        return "it said nothing".into();
+    };
+    let before = &before[before.len().saturating_sub(BEFORE)..];
+    if before.is_empty() {
+        return (*last).to_string();
+    }
+    format!("{last}\nbefore that:\n{}", before.join("\n"))
 }
 
 #[cfg(test)]
@@ -154,6 +170,20 @@ mod tests {
             ..child
         };
         assert_eq!(words(&bench)[1], "--num=5");
+    }
+
+    #[test]
+    fn the_cause_stands_before_what_was_printed() {
+        let said = "Keys: 16 bytes\nValues: 100 bytes\nesker bench: multireadrandom: it broke\n";
+        assert_eq!(
+            cause(said),
+            "esker bench: multireadrandom: it broke\nbefore that:\nKeys: 16 bytes\nValues: 100 \
+             bytes"
+        );
+        assert_eq!(
+            (cause("x").as_str(), cause(" ").as_str()),
+            ("x", "it said nothing")
+        );
     }
 
     #[test]

@@ -15,15 +15,15 @@ use crate::directory::with_directory;
 use crate::flags::Flags;
 use crate::generate::Rng;
 use crate::report::{self, Row};
-use crate::say::say;
+use crate::say::{complain, say};
 use crate::{Failure, Result};
 
 /// A ratio is a win only when its interval clears this.
-const THRESHOLD: f64 = 1.03;
+pub const THRESHOLD: f64 = 1.03;
 const RESAMPLES: usize = 2000;
 /// Fewer ratios say nothing about their spread: of six, all lie on one side of the truth by chance
 /// in one case of 32.
-const ENOUGH_RATIOS: usize = 6;
+pub const ENOUGH_RATIOS: usize = 6;
 /// A load from here on, before anything of ours ran, is noted: somebody else is at work.
 const BUSY: f64 = 0.5;
 
@@ -159,7 +159,7 @@ pub fn main(args: &[String]) -> Result<()> {
     let mut all = Vec::new();
     'pairs: for pair in 0..pairs {
         for (step, which) in [0, 1, 1, 0].into_iter().enumerate() {
-            eprintln!(
+            complain!(
                 "pair {} of {pairs}, run {} of 4: {}",
                 pair + 1,
                 step + 1,

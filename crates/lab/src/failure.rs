@@ -17,6 +17,13 @@ impl Failure {
         Failure(text.into())
     }
 
+    /// What a loaded library has no call for, if that is the failure: nothing has run then.
+    pub fn lack(&self) -> Option<&str> {
+        let starts = ["this library has no ", "this library does not export "];
+        let at = starts.iter().find_map(|start| self.0.find(start))?;
+        Some(&self.0[at..])
+    }
+
     /// Puts what was being done in front of what went wrong.
     pub fn context(self, what: impl fmt::Display) -> Failure {
         Failure(format!("{what}: {}", self.0))
@@ -34,5 +41,17 @@ impl std::error::Error for Failure {}
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
         Failure(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_a_library_does_not_have_is_told_from_a_failure() {
+        let old = Failure::new("this library has no batched multi-get").context("multireadrandom");
+        assert_eq!(old.lack(), Some("this library has no batched multi-get"));
+        assert_eq!(Failure::new("IO error: No space left").lack(), None);
     }
 }

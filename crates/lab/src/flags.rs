@@ -206,6 +206,8 @@ impl Flags {
             let value = match (value, FLAGS[index].kind) {
                 (Some(value), _) => Some(value),
                 (None, Kind::Bool) => Some("true"),
+                // As in all other commands: the document goes to standard output.
+                (None, _) if name == "json" && next_is_flag(args.peek()) => Some("-"),
                 (None, _) => args.next(),
             };
             let Some(value) = value else {
@@ -292,7 +294,17 @@ impl Flags {
     }
 }
 
+/// Whether no value follows.
+fn next_is_flag(next: Option<&&str>) -> bool {
+    next.is_none_or(|next| next.starts_with("--"))
+}
+
 fn unknown_flag(name: &str) -> String {
+    if name.eq_ignore_ascii_case("ycsb") {
+        return format!(
+            "unknown flag --{name}; `esker lab ycsb` runs A to F, and --benchmarks=ycsba one of them"
+        );
+    }
     let mut near: Vec<(usize, &str)> = FLAGS
         .iter()
         .map(|flag| (distance(name, flag.name), flag.name))
@@ -318,7 +330,7 @@ fn unknown_flags(names: &[String]) -> Vec<String> {
 }
 
 /// Edit distance.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {
@@ -335,6 +347,14 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// The benchmarks, a line for each.
+pub fn benchmarks() -> String {
+    let all = crate::benchmarks::BENCHMARKS.iter();
+    let all = all.chain(crate::benchmarks::CODEC_BENCHMARKS);
+    all.map(|(name, doc)| format!("  {name:<22} {doc}\n"))
+        .collect()
+}
+
 /// The text of `--help`.
 pub fn help() -> String {
     let mut out = String::from(
@@ -345,12 +365,7 @@ pub fn help() -> String {
          \x20      esker bench universal --engine=A --engine=B --num=... [flags]\n\n\
          benchmarks:\n",
     );
-    for (name, doc) in crate::benchmarks::BENCHMARKS
-        .iter()
-        .chain(crate::benchmarks::CODEC_BENCHMARKS)
-    {
-        out.push_str(&format!("  {name:<22} {doc}\n"));
-    }
+    out.push_str(&benchmarks());
     out.push_str("\nflags (with defaults):\n");
     for flag in FLAGS {
         let default = if flag.default.is_empty() {

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::say::complain;
 use crate::{Failure, Result};
 
 static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -62,7 +63,7 @@ pub fn watch() -> Result<()> {
             first = Some(Instant::now());
             SIGNAL.store(signal, Ordering::Relaxed);
             STOPPED.store(true, Ordering::Relaxed);
-            eprintln!("\nstopping after this step, with a report; once more to end at once");
+            complain!("\nstopping after this step, with a report; once more to end at once");
         }
     });
     Ok(())

@@ -7,7 +7,7 @@ use crate::experiment::plan::{Request, Setting};
 use crate::experiment::record::Record;
 use crate::experiment::state::{State, read_record};
 use crate::experiment::{Experiment, driver};
-use crate::say::say;
+use crate::say::{complain, say};
 use crate::{Failure, Result, experiments, interrupt, page};
 
 /// Runs `esker lab` with these arguments (without the words `esker lab`).
@@ -22,7 +22,7 @@ pub fn main(args: &[String]) -> ExitCode {
         Some(name) => experiment(name, &args[1..]),
     };
     if let Err(failure) = outcome {
-        eprintln!("esker lab: {failure}");
+        complain!("esker lab: {failure}");
         return interrupt::exit_code().map_or(ExitCode::FAILURE, ExitCode::from);
     }
     interrupt::exit_code().map_or(ExitCode::SUCCESS, ExitCode::from)
@@ -32,6 +32,8 @@ pub fn main(args: &[String]) -> ExitCode {
 #[derive(Debug, Default)]
 struct Arguments {
     request: Option<Request>,
+    /// Whether the command line names engines.
+    names_engines: bool,
     out: PathBuf,
     wants_help: bool,
 }
@@ -52,6 +54,11 @@ fn experiment(name: &str, args: &[String]) -> Result<()> {
     let Some(mut request) = arguments.request else {
         return Ok(());
     };
+    // Nothing is made before all that was asked for is known to be sound.
+    experiment.plan(&request)?;
+    if arguments.names_engines {
+        check_engines(experiment, &request)?;
+    }
     interrupt::watch()?;
     experiments::plant(&mut request, &arguments.out)?;
     let command = command(name, args);
@@ -72,7 +79,38 @@ fn experiment(name: &str, args: &[String]) -> Result<()> {
         arguments.out.display()
     );
     let record = driver::run(experiment, &request, &state, &command)?;
-    finish(&record, &arguments.out)
+    finish(&record, &arguments.out)?;
+    if arguments.names_engines && !interrupt::stopped() {
+        return all_ran(&record);
+    }
+    Ok(())
+}
+
+/// Engines that the experiment cannot drive.
+fn check_engines(experiment: &dyn Experiment, request: &Request) -> Result<()> {
+    let wrong = request.engines.iter().filter_map(|engine| {
+        let why = experiment.supports(engine).err()?;
+        Some(format!("--engine={}: {why}", engine.text))
+    });
+    let wrong: Vec<String> = wrong.collect();
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(wrong.join("\n  ")))
+}
+
+/// A failure where an engine that was asked for did not run.
+fn all_ran(record: &Record) -> Result<()> {
+    let missing = record.engines.iter().filter_map(|engine| {
+        let why = engine.missing.as_ref()?;
+        let why = why.lines().next().unwrap_or_default();
+        Some(format!("{} did not run: {why}", engine.name))
+    });
+    let missing: Vec<String> = missing.collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(missing.join("\n  ")))
 }
 
 /// Writes the page and what belongs to it, and says what it says.
@@ -131,7 +169,8 @@ fn parse(experiment: &dyn Experiment, args: &[String]) -> Result<Arguments> {
             _ => return Err(Failure::new(unknown(experiment, arg))),
         }
     }
-    if engines.is_empty() {
+    let names_engines = !engines.is_empty();
+    if !names_engines {
         let defaults = experiment.default_engines().iter();
         engines = defaults.map(|text| (*text).to_string()).collect();
     }
@@ -152,6 +191,7 @@ fn parse(experiment: &dyn Experiment, args: &[String]) -> Result<Arguments> {
             scratch,
             ..Request::of(experiment.name(), settings, quick, &engines, &given)
         }),
+        names_engines,
         out,
         wants_help,
     })
@@ -293,6 +333,39 @@ mod tests {
         assert!(unknown.to_string().contains("--duration="), "{unknown}");
         assert!(parsed(&["--pairs=0"]).is_err() && parsed(&["word"]).is_err());
         assert!(parsed(&["--help"]).expect("is sound").wants_help);
+    }
+
+    #[test]
+    fn nothing_is_made_for_settings_and_engines_that_are_wrong() {
+        let root = tempfile::tempdir().expect("a directory");
+        let out = root.path().join("results");
+        let run = |args: &[&str]| {
+            let out = format!("--out={}", out.display());
+            let args = args.iter().map(|arg| (*arg).to_string());
+            let args: Vec<String> = args.chain([out, "--quick".into()]).collect();
+            experiment("byrx", &args).expect_err("is wrong").to_string()
+        };
+        let setting = run(&["--num=abc"]);
+        assert!(setting.contains("--num=abc: a whole number"), "{setting}");
+        let engine = run(&[
+            "--engine=esker",
+            "--engine=lib:/nonexist.so",
+            "--engine=lmbd",
+        ]);
+        assert!(engine.contains("there is no file /nonexist.so"), "{engine}");
+        assert!(engine.contains("--engine=lmbd"), "all at once: {engine}");
+        let flag = run(&["--", "--bloom_bit=10"]);
+        assert!(flag.contains("--bloom_bits"), "{flag}");
+        assert!(!out.exists(), "the directory was made");
+    }
+
+    #[test]
+    fn an_engine_of_the_list_that_did_not_run_is_a_failure() {
+        let mut record = crate::page::sample::record();
+        assert_eq!(all_ran(&record), Ok(()));
+        record.engines[1].missing = Some("it broke\nbefore that:\nKeys".into());
+        let why = all_ran(&record).expect_err("it did not run").to_string();
+        assert_eq!(why, "RocksDB 11.8.1 did not run: it broke");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use crate::say::complain;
 use crate::slowest::{Slow, Slowest, merged};
 use crate::{Failure, Result};
 use intervals::Counting;
@@ -463,7 +464,7 @@ impl Told {
         let since = now.saturating_sub(self.operations);
         let (last, all) = (self.at.elapsed(), self.start.elapsed());
         let (last, all) = (last.as_secs_f64().max(1e-9), all.as_secs_f64().max(1e-9));
-        eprintln!(
+        complain!(
             "... ({since},{now}) ops and ({:.1},{:.1}) ops/second in ({last:.6},{all:.6}) seconds",
             since as f64 / last,
             now as f64 / all,

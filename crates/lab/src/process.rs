@@ -391,7 +391,7 @@ pub fn machine() -> String {
         .find_map(|line| line.strip_prefix("model name"))
         .unwrap_or("");
     let model = model.trim_start_matches([' ', '\t', ':']);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = processors();
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let gib = field(&memory, "MemTotal:") as f64 / 1_048_576.0;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -405,6 +405,83 @@ pub fn machine() -> String {
     )
 }
 
+/// Processor time of all processes of the machine and of this one's tree, since it was booted.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Busy {
+    /// Seconds of all processors in which something ran, or another machine of the host did.
+    pub machine: f64,
+    /// Seconds of this process, of those that it began, and of theirs.
+    pub own: f64,
+}
+
+impl Busy {
+    /// The figures now.
+    pub fn now() -> Busy {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let stats = processes
+            .filter(|entry| {
+                let name = entry.file_name();
+                name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
+            })
+            .filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+        Busy {
+            machine: Busy::machine(&stat),
+            own: Busy::tree(&stats.collect::<Vec<_>>(), std::process::id()),
+        }
+    }
+
+    /// Busy seconds in a text of `/proc/stat`: user, nice, system, interrupts and stolen time.
+    fn machine(stat: &str) -> f64 {
+        let fields = stat.lines().next().unwrap_or_default().split_whitespace();
+        let ticks = fields.skip(1).map(|field| field.parse().unwrap_or(0.0));
+        let busy = ticks.take(8).enumerate();
+        let busy = busy.filter(|(at, _)| !matches!(at, 3 | 4));
+        busy.map(|(_, ticks)| ticks).sum::<f64>() / 100.0
+    }
+
+    /// Seconds of a process and all below it, in texts of `/proc/PID/stat`, with those of children
+    /// that ended.
+    fn tree(stats: &[String], root: u32) -> f64 {
+        let read = |text: &String| {
+            let (id, rest) = text.split_once(' ')?;
+            let fields: Vec<&str> = rest.rsplit_once(')')?.1.split_whitespace().collect();
+            let number = |at: usize| fields.get(at)?.parse::<f64>().ok();
+            let ticks = number(11)? + number(12)? + number(13)? + number(14)?;
+            Some((id.parse::<u32>().ok()?, number(1)? as u32, ticks / 100.0))
+        };
+        let all: Vec<(u32, u32, f64)> = stats.iter().filter_map(read).collect();
+        let (mut own, mut seconds) = (vec![root], 0.0);
+        let mut next = 0;
+        while let Some(&process) = own.get(next) {
+            own.extend(
+                all.iter()
+                    .filter(|(_, parent, _)| *parent == process)
+                    .map(|p| p.0),
+            );
+            seconds += all
+                .iter()
+                .filter(|p| p.0 == process)
+                .map(|p| p.2)
+                .sum::<f64>();
+            next += 1;
+        }
+        seconds
+    }
+
+    /// The part of all processors that others took since `before`, from 0 to 1.
+    pub fn others_since(self, before: Busy, elapsed: Duration, processors: usize) -> f64 {
+        let others = (self.machine - before.machine) - (self.own - before.own);
+        let all = elapsed.as_secs_f64() * processors.max(1) as f64;
+        (others / all.max(1e-9)).clamp(0.0, 1.0)
+    }
+}
+
+/// How many processors this process may use.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// The load average over the last minute.
 pub fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -416,7 +493,7 @@ pub fn load() -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Device, Requests, Resident, ThreadUsage};
+    use super::{Busy, Device, Requests, Resident, ThreadUsage};
     use std::time::{Duration, Instant};
 
     #[test]
@@ -464,6 +541,32 @@ mod tests {
         assert_eq!(Resident::parse(smaps), expected);
         if std::path::Path::new("/proc/self/smaps").exists() {
             assert!(Resident::now().files > 0);
+        }
+    }
+
+    #[test]
+    fn others_are_what_the_tree_of_this_process_did_not_use() {
+        let stat = "cpu  1000 200 300 90000 5000 10 20 70 0 0\ncpu0 1 2 3\n";
+        assert_eq!(Busy::machine(stat), 16.0);
+        let stats = [
+            "7 (lab) S 1 0 0 0 0 0 0 0 0 0 100 50 30 20 0 0",
+            "8 (a (b) c) S 7 0 0 0 0 0 0 0 0 0 200 0 0 0 0 0",
+            "9 (below) S 8 0 0 0 0 0 0 0 0 0 300 0 0 0 0 0",
+            "10 (other) S 1 0 0 0 0 0 0 0 0 0 9999 0 0 0 0 0",
+        ];
+        let own = Busy::tree(&stats.map(String::from), 7);
+        assert_eq!(own, 7.0);
+        let later = Busy {
+            machine: 26.0,
+            own: 12.0,
+        };
+        let before = Busy { machine: 16.0, own };
+        let part = later.others_since(before, Duration::from_secs(5), 2);
+        assert_eq!(part, 0.5);
+        assert_eq!(before.others_since(later, Duration::from_secs(5), 2), 0.0);
+        if std::path::Path::new("/proc/stat").exists() {
+            let now = Busy::now();
+            assert!(now.machine > 0.0 && now.own < now.machine, "{now:?}");
         }
     }
 

@@ -119,13 +119,22 @@ impl Row {
         }
     }
 
+    /// A row of a benchmark that the engine has no call for.
+    pub fn missing(test: &str, why: &str) -> Row {
+        let mut row = Row::named(test);
+        row.put("test", test);
+        row.put("missing", why);
+        row
+    }
+
     fn put(&mut self, name: &str, value: impl Into<Value>) {
         self.columns.insert(name.to_string(), value.into());
     }
 
     fn round(&mut self, name: &str, value: Option<f64>) {
         if let Some(value) = value.filter(|v| v.is_finite()) {
-            self.put(name, (value * 1000.0).round() / 1000.0);
+            // A sum of nothing is -0.
+            self.put(name, (value * 1000.0).round() / 1000.0 + 0.0);
         }
     }
 
@@ -294,7 +303,7 @@ impl Row {
     /// Digits enough for small parts of an operation.
     fn precise(&mut self, name: &str, value: Option<f64>) {
         if let Some(value) = value.filter(|v| v.is_finite()) {
-            self.put(name, (value * 1e6).round() / 1e6);
+            self.put(name, (value * 1e6).round() / 1e6 + 0.0);
         }
     }
 
@@ -542,13 +551,29 @@ pub fn summary(rows: &[Row]) -> String {
         ("paced%", "paced %"),
         ("calls_1ms%", "1 ms+ %"),
     ];
+    let is_known = |name: &str| rows.iter().any(|row| row.number(name).is_some());
+    let columns: Vec<(&str, &str)> = columns
+        .into_iter()
+        .filter(|(name, _)| is_known(name))
+        .collect();
     let mut out = format!("{:<24}", "benchmark");
-    for (_, title) in columns {
+    for (_, title) in &columns {
         out.push_str(&format!(" {title:>10}"));
     }
     for row in rows {
         out.push_str(&format!("\n{:<24}", row.test));
-        for (name, _) in columns {
+        if !row.text("missing").is_empty() {
+            out.push_str(&format!(" skipped: {}", row.text("missing")));
+            continue;
+        }
+        if row.number("ops_sec").is_none() {
+            let seconds = row.number("seconds").unwrap_or(0.0);
+            out.push_str(&format!(
+                " took {seconds:.1} s; it has no operations of its own"
+            ));
+            continue;
+        }
+        for (name, _) in &columns {
             let cell = match row.number(name) {
                 Some(v) if v >= 10_000.0 => format!("{v:.0}"),
                 Some(v) if v >= 100.0 => format!("{v:.1}"),

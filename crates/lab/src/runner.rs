@@ -23,6 +23,7 @@ use crate::options::open_plan;
 use crate::process::{Device, SpaceWatch, ThreadUsage, Usage, directory_bytes};
 use crate::read_work::{self, ReadWork, read_work};
 use crate::report::{Beside, Row, Second, Surroundings};
+use crate::say::complain;
 use crate::shape::{
     Stall, Work, runs, shape_line, stall_table, stalls, stalls_since, stored_bytes,
 };
@@ -162,7 +163,14 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             if interrupt::stopped() {
                 break;
             }
-            self.benchmark(name).map_err(|e| e.context(name))?;
+            match self.benchmark(name) {
+                Err(failure) if self.flags.flag("skip_missing") && failure.lack().is_some() => {
+                    let why = failure.lack().unwrap_or_default();
+                    (self.print)(&format!("{name:<12} : skipped ({why})"));
+                    self.rows.push(Row::missing(name, why));
+                }
+                done => done.map_err(|e| e.context(name))?,
+            }
         }
         if let Some(text) = self.store.as_ref().and_then(S::statistics) {
             (self.print)(&format!("STATISTICS:\n{text}"));
@@ -356,7 +364,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             progress: &|done| (self.progress)(&job.name, done, wanted),
             interval: &|| {
                 if self.flags.int("stats_per_interval") > 0 {
-                    eprintln!("{}", store.property("rocksdb.stats").unwrap_or_default());
+                    complain!("{}", store.property("rocksdb.stats").unwrap_or_default());
                 }
             },
         };

@@ -175,3 +175,71 @@ fn a_killed_run_is_swept_by_the_next_one() {
     assert!(next.is_ok_and(|status| status.success()));
     assert_eq!(scratches(place.path()), 0);
 }
+
+/// Debian's RocksDB 7.8, which has no batched multi-get.
+const DEBIAN: &str = "/usr/lib/x86_64-linux-gnu/librocksdb.so.7.8";
+
+#[test]
+fn a_library_without_batched_multi_get_says_so_and_still_has_the_other_benchmarks() {
+    if !Path::new(DEBIAN).exists() {
+        eprintln!("skipped: {DEBIAN} is not installed");
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let engine = format!("--engine=lib:{DEBIAN}");
+    let small = ["--num=500", engine.as_str()];
+    let with = |more: &[&str]| run(place.path(), &[&small[..], more].concat());
+    let (output, _, err) = with(&["--benchmarks=fillseq,readrandom,multireadrandom"]);
+    assert!(output.status.success(), "{err}");
+    let list = "--benchmarks=fillseq,multireadrandom,compact0,readrandom";
+    let (output, _, err) = with(&[list, "--multiread_batched"]);
+    assert!(!output.status.success());
+    let last = err.lines().last().unwrap_or_default();
+    assert!(
+        last.contains("this library has no batched multi-get"),
+        "{err}"
+    );
+    // As `esker lab` runs them: each is marked by itself.
+    let (output, out, err) = with(&[list, "--multiread_batched", "--skip_missing", "--json"]);
+    assert!(output.status.success(), "{err}");
+    let document: serde_json::Value = serde_json::from_str(&out).expect("one document");
+    let rows = document["rows"].as_array().expect("rows");
+    let missing: Vec<Option<&str>> = rows.iter().map(|row| row["missing"].as_str()).collect();
+    let batched = Some("this library has no batched multi-get");
+    let files = Some("this library does not export rocksdb_compact_files");
+    assert_eq!(missing, [None, batched, files, None]);
+    assert!(rows[3]["ops_sec"].as_f64().is_some_and(|rate| rate > 0.0));
+}
+
+#[test]
+fn benchmarks_are_listed_and_a_document_stands_alone_on_standard_output() {
+    let place = tempfile::tempdir().expect("a directory");
+    for word in ["list", "help"] {
+        let (output, out, _) = run(place.path(), &[&format!("--benchmarks={word}")]);
+        assert!(output.status.success());
+        assert!(
+            out.contains("\n  readrandom ") && !out.contains("RocksDB:"),
+            "{out}"
+        );
+    }
+    let (output, out, err) = run(
+        place.path(),
+        &["--benchmarks=fillseq", "--num=500", "--json"],
+    );
+    assert!(output.status.success(), "{err}");
+    let document: serde_json::Value = serde_json::from_str(&out).expect("one document");
+    assert_eq!(document["rows"][0]["test"], "fillseq");
+}
+
+#[test]
+fn an_error_with_a_closed_or_full_standard_error_has_its_code() {
+    let program = env!("CARGO_BIN_EXE_db_bench");
+    for closed in ["2>&-", "2>/dev/full"] {
+        let script = format!("{program} --benchmarks=nonsense {closed}");
+        let status = Command::new("bash")
+            .args(["-c", &script])
+            .status()
+            .expect("it runs");
+        assert_eq!(status.code(), Some(1), "{closed}");
+    }
+}

@@ -3,16 +3,17 @@
 use std::fs;
 use std::io::IsTerminal as _;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::plan::{Plan, Request};
-use super::record::{Engine, FORMAT, Outcome, Record};
+use super::record::{Engine, FORMAT, MEANING, Outcome, Record};
 use super::state::{RunKey, State};
 use super::{Experiment, Run, host, validity};
 use crate::interrupt::{self, Scratch};
-use crate::process;
+use crate::process::{self, Busy};
+use crate::say::complain;
 use crate::{Failure, Result};
 
 /// The seed of the first pair; each further pair has the next.
@@ -70,8 +71,19 @@ pub fn run(
     record.results.sort_by_key(place);
     experiment.finish(request, &mut record);
     record.flags.extend(validity::flags(&record));
+    count_equal_work(&mut record);
     state.write_record(&record)?;
     Ok(record)
+}
+
+/// Takes steps out of the mean in which engines did not do the same work.
+fn count_equal_work(record: &mut Record) {
+    let unequal = record.flags.iter().filter(|flag| flag.kind == "unequal");
+    let steps: Vec<usize> = unequal.filter_map(|flag| flag.step).collect();
+    for step in steps {
+        record.steps[step].counts = false;
+        record.steps[step].why = "unequal work".into();
+    }
 }
 
 /// The record before anything ran.
@@ -117,6 +129,7 @@ fn begin(
     let base = experiment.base(&request.engines);
     Ok(Record {
         format: FORMAT,
+        meaning: MEANING,
         experiment: request.experiment.clone(),
         title: experiment.title().into(),
         about: experiment.about().into(),
@@ -189,19 +202,19 @@ impl Driver<'_> {
 
     /// How many runs there still are, and about how long they take.
     fn ahead(&self) -> String {
-        let left = self.keys();
-        let left = left.iter().filter(|key| !self.state.is_done(**key)).count();
+        let left = self.left();
         let seconds = left as u64 * self.plan.seconds / self.plan.chains.len().max(1) as u64;
-        let about = match seconds {
-            0..120 => format!("{seconds} seconds"),
-            120..7200 => format!("{} minutes", seconds / 60),
-            _ => format!("{} hours", seconds / 3600),
-        };
-        format!("{left} runs, about {about}")
+        format!("{left} runs, about {} on an idle machine", about(seconds))
+    }
+
+    fn left(&self) -> usize {
+        let all = self.keys();
+        all.iter().filter(|key| !self.state.is_done(**key)).count()
     }
 
     fn all(&mut self) -> Result<()> {
-        eprintln!("{}", self.ahead());
+        complain!("{}", self.ahead());
+        let (start, mut ended) = (Instant::now(), 0);
         for key in self.keys() {
             if interrupt::stopped() {
                 break;
@@ -212,6 +225,17 @@ impl Driver<'_> {
                 continue;
             }
             self.record.host.loads.push(process::load());
+            if ended > 0 {
+                let left = self.left();
+                let each = start.elapsed() / ended;
+                let count = self.keys().len();
+                let text = about(each.as_secs() * left as u64);
+                self.bar.say(&format!(
+                    "{} of {count} runs, about {text} left",
+                    count - left
+                ));
+            }
+            ended += 1;
             if let Err(failure) = self.one(key) {
                 self.failed(key, failure)?;
             }
@@ -233,7 +257,9 @@ impl Driver<'_> {
         let first = self.plan.first_step(key.chain);
         let (mut engine, bar) = (self.record.engines[key.engine].clone(), &self.bar);
         bar.begin(&engine.name, key, self.request.pairs);
+        let mut others = Others::begin(self.record.host.processors);
         let mut keep = |step: usize, mut outcome: Outcome| {
+            outcome.others = others.until_now();
             (outcome.step, outcome.engine) = (first + step, key.engine);
             (outcome.pair, outcome.turn) = (key.pair, key.turn);
             bar.step();
@@ -269,9 +295,50 @@ impl Driver<'_> {
         if of_engine.clone().any(|other| self.state.is_done(*other)) {
             return Err(failure.context(&self.record.engines[key.engine].name));
         }
-        eprintln!("{}: {failure}", self.record.engines[key.engine].name);
+        complain!("{}: {failure}", self.record.engines[key.engine].name);
         self.record.engines[key.engine].missing = Some(failure.to_string());
         Ok(())
+    }
+}
+
+/// A time in words.
+fn about(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} seconds"),
+        120..7200 => format!("{} minutes", seconds / 60),
+        _ => format!("{} hours", seconds / 3600),
+    }
+}
+
+/// The part of the processors that others took between steps that are kept.
+struct Others {
+    processors: usize,
+    since: Instant,
+    before: Busy,
+    last: Option<f64>,
+}
+
+impl Others {
+    fn begin(processors: usize) -> Others {
+        Others {
+            processors,
+            since: Instant::now(),
+            before: Busy::now(),
+            last: None,
+        }
+    }
+
+    /// Since the last step that was kept. Steps of one process are kept one behind the other when
+    /// it has ended: they have one figure.
+    fn until_now(&mut self) -> Option<f64> {
+        const LEAST: Duration = Duration::from_millis(500);
+        let elapsed = self.since.elapsed();
+        if self.last.is_none() || elapsed >= LEAST {
+            let now = Busy::now();
+            self.last = Some(now.others_since(self.before, elapsed, self.processors));
+            (self.since, self.before) = (Instant::now(), now);
+        }
+        self.last
     }
 }
 
@@ -300,9 +367,17 @@ impl Bar {
         let (pair, turn) = (key.pair + 1, key.turn + 1);
         let text = format!("pair {pair} of {pairs}, run {turn} of 2, {engine}");
         if self.bar.is_none() {
-            eprintln!("{text}");
+            complain!("{text}");
         }
         *self.run.borrow_mut() = text;
+    }
+
+    /// A line of its own.
+    fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => complain!("{text}"),
+        }
     }
 
     fn show(&self, step: &str, rate: f64) {

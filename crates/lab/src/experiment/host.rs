@@ -13,8 +13,6 @@ use crate::process;
 
 /// Fewer open files than this may end a run of an engine that keeps its tables open.
 const FEW_FILES: u64 = 10_000;
-/// From this load on somebody else is at work.
-const BUSY: f64 = 0.5;
 
 fn read(path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
@@ -138,12 +136,13 @@ pub fn host(directory: &Path, bytes: u64) -> Host {
         warnings.push("this program was built with checks for debugging: Esker is slower".into());
     }
     let load = process::load();
-    if load > BUSY {
+    if load > super::validity::OTHERS * process::processors() as f64 {
         warnings.push(format!(
             "the machine was not idle at the start (load {load:.2})"
         ));
     }
     Host {
+        processors: process::processors(),
         facts,
         warnings,
         loads: Vec::new(),

@@ -20,9 +20,11 @@ pub enum Verdict {
     Open,
 }
 
-/// A ratio beyond which a cell is coloured.
+/// The factor beyond which the whole interval of a win or a loss lies.
+pub use crate::compare::THRESHOLD as BEYOND;
+/// A ratio beyond which a difference is worth a word although its interval reaches over 1.
 pub const BLUE: f64 = 1.05;
-/// A ratio below which a cell is coloured.
+/// A ratio below which it is.
 pub const YELLOW: f64 = 0.95;
 
 /// The ratios of an engine to the base in one step: more than 1 is better for the engine. `None`
@@ -40,13 +42,30 @@ pub fn of_figure(
     figure: &str,
     aim: Aim,
 ) -> Option<Ratio> {
-    Ratio::of(&paired(record, step, engine, figure, aim))
+    between(record, step, [engine, record.base], figure, aim)
+}
+
+/// The ratios of the first engine to the second, in any figure.
+pub fn between(
+    record: &Record,
+    step: usize,
+    engines: [usize; 2],
+    figure: &str,
+    aim: Aim,
+) -> Option<Ratio> {
+    Ratio::of(&paired(record, step, engines, figure, aim))
 }
 
 /// All paired ratios of a figure, in the order of running.
-fn paired(record: &Record, step: usize, engine: usize, figure: &str, aim: Aim) -> Vec<f64> {
+fn paired(
+    record: &Record,
+    step: usize,
+    [engine, other]: [usize; 2],
+    figure: &str,
+    aim: Aim,
+) -> Vec<f64> {
     let place = |run: &Outcome| (run.pair, run.turn);
-    let base: Vec<&Outcome> = record.runs(step, record.base).collect();
+    let base: Vec<&Outcome> = record.runs(step, other).collect();
     let mut ratios = Vec::new();
     for run in record.runs(step, engine) {
         let Some(other) = base.iter().find(|other| place(other) == place(run)) else {
@@ -64,6 +83,21 @@ fn paired(record: &Record, step: usize, engine: usize, figure: &str, aim: Aim) -
         }
     }
     ratios
+}
+
+/// The figure that says how many rows an operation reads.
+pub const ROWS: &str = "rows_op";
+/// By what part the rows of an operation may differ between engines.
+const OTHER_ROWS: f64 = 0.1;
+
+/// Whether an operation reads other numbers of rows on two engines, which then did not do the same
+/// work: timed writes before a step leave other rows on a faster engine.
+pub fn unequal(record: &Record, step: usize, [engine, other]: [usize; 2]) -> bool {
+    let rows = |engine| record.median(step, engine, ROWS);
+    let (Some(own), Some(base)) = (rows(engine), rows(other)) else {
+        return false;
+    };
+    (own - base).abs() > OTHER_ROWS * own.max(base)
 }
 
 /// The chance that identical engines are told apart in any step of a run.
@@ -98,13 +132,15 @@ pub fn can_tell_apart(pairs: usize, steps: usize) -> bool {
 pub fn told_apart(record: &Record, engine: usize) -> Vec<(usize, Ratio)> {
     let judged = |step: &usize| {
         let info = &record.steps[*step];
-        info.counts && info.aim != Aim::Neither
+        let is_equal = !unequal(record, *step, [engine, record.base]);
+        info.counts && info.aim != Aim::Neither && is_equal
     };
     let steps = (0..record.steps.len()).filter(judged);
     let mut found: Vec<(f64, usize, Vec<f64>)> = steps
         .filter_map(|step| {
             let info = &record.steps[step];
-            let ratios = paired(record, step, engine, &info.figure, info.aim);
+            let engines = [engine, record.base];
+            let ratios = paired(record, step, engines, &info.figure, info.aim);
             (!ratios.is_empty()).then(|| (sign_test(&ratios), step, ratios))
         })
         .collect();

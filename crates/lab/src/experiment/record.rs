@@ -11,12 +11,18 @@ use serde::{Deserialize, Serialize};
 /// The version of this layout.
 pub const FORMAT: u32 = 1;
 
+/// The version of the figures' meaning. It is raised with every change of how a figure is measured
+/// or computed; records of another version are not published. `tests/meaning.rs` notices a change.
+pub const MEANING: u32 = 1;
+
 /// An experiment that ran, as a whole or in part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
     /// [`FORMAT`] of the program that wrote it.
     pub format: u32,
+    /// [`MEANING`] of the program that wrote it; 0 in records from before it was counted.
+    pub meaning: u32,
     /// The name on the command line.
     pub experiment: String,
     /// What is asked, as a headline.
@@ -59,6 +65,8 @@ pub struct Record {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
+    /// How many processors there are; 0 where that was not recorded.
+    pub processors: usize,
     /// Name and value of each fact, in order: processors, memory, kernel, filesystem and so on.
     pub facts: Vec<(String, String)>,
     /// What the preflight found wrong.
@@ -103,8 +111,24 @@ pub struct Step {
     pub figure: String,
     /// Which way that figure is better.
     pub aim: Aim,
-    /// Whether the verdict and the heat table count it.
+    /// Whether the mean counts it.
     pub counts: bool,
+    /// Why the mean does not count it.
+    pub why: String,
+    /// Further figures of its results that the experiment asks for.
+    pub asks: Vec<Ask>,
+}
+
+/// A figure that an experiment asks for beside the one that a step compares.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ask {
+    /// One of the figures of the step's results. 0 means that nothing reached what is asked.
+    pub figure: String,
+    /// What it is, as it stands behind the name of the step.
+    pub what: String,
+    /// Which way it is better.
+    pub aim: Aim,
 }
 
 /// Which way a figure is better.
@@ -162,6 +186,11 @@ pub struct Outcome {
     pub target: Option<Target>,
     /// What invalidates this run, in words.
     pub flags: Vec<String>,
+    /// The part of all processors that other processes took meanwhile; none where that was not
+    /// recorded.
+    pub others: Option<f64>,
+    /// Why there are no figures, where the engine could not run the step.
+    pub missing: Option<String>,
 }
 
 /// A number and its unit.
@@ -354,9 +383,10 @@ impl Outcome {
         self.figures.get(name).map(|figure| figure.value)
     }
 
-    /// Adds a figure, unless it is not a number.
+    /// Adds a figure, unless it is not a number. A zero has no sign.
     pub fn put(&mut self, name: &str, value: f64, unit: &str) {
         if value.is_finite() {
+            let value = if value == 0.0 { 0.0 } else { value };
             self.figures
                 .insert(name.to_string(), Figure::new(value, unit));
         }
@@ -376,6 +406,19 @@ impl Record {
         let runs = self.runs(step, engine);
         let mut all: Vec<f64> = runs.filter_map(|run| run.figure(figure)).collect();
         median(&mut all)
+    }
+
+    /// Why an engine could not run a step, if it could not.
+    pub fn missing(&self, step: usize, engine: usize) -> Option<&str> {
+        self.runs(step, engine)
+            .find_map(|run| run.missing.as_deref())
+    }
+
+    /// The largest part of all processors that other processes took in a step; none where no step
+    /// tells.
+    pub fn others(&self) -> Option<f64> {
+        let all = self.results.iter().filter_map(|run| run.others);
+        all.reduce(f64::max)
     }
 
     /// The run whose compared figure is the median, or the lower of the two in the middle: the one
@@ -415,6 +458,8 @@ impl Record {
             run
         };
         Record {
+            complete: true,
+            pairs: 3,
             engines: vec![Engine {
                 name: "Esker".into(),
                 ..Engine::default()

@@ -94,17 +94,20 @@ impl State {
         if path.exists() {
             let before: Request = read_json(&path)?;
             // Where databases are made changes nothing of what was asked.
-            if before
-                != (Request {
-                    scratch: before.scratch.clone(),
-                    ..request.clone()
-                })
-            {
+            let same = Request {
+                scratch: before.scratch.clone(),
+                ..request.clone()
+            };
+            if before != same && has_steps(&root.join("runs"))? {
                 return Err(Failure::new(format!(
                     "{} holds results of another request (see {REQUEST} in it); name another \
                      directory with --out",
                     root.display()
                 )));
+            }
+            if before != same {
+                begin_again(root)?;
+                write_json(&path, request)?;
             }
         } else {
             write_json(&path, request)?;
@@ -200,6 +203,33 @@ impl State {
     }
 }
 
+/// Whether any step ended in the runs of a directory.
+fn has_steps(runs: &Path) -> Result<bool> {
+    for run in fs::read_dir(runs)? {
+        for file in fs::read_dir(run?.path())? {
+            let name = file?.file_name();
+            let name = name.to_string_lossy();
+            if name == DONE || (name.starts_with("step") && name.ends_with(".json")) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Removes what a request left behind that ended before its first step.
+fn begin_again(root: &Path) -> Result<()> {
+    fs::remove_dir_all(root.join("runs"))?;
+    fs::create_dir_all(root.join("runs"))?;
+    for name in [ENGINES, RECORD] {
+        match fs::remove_file(root.join(name)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// The record in a directory, or in a file.
 ///
 /// # Errors
@@ -269,6 +299,14 @@ mod tests {
         let first = State::open(directory.path(), &request(true)).expect("opens");
         let busy = State::open(directory.path(), &request(true)).expect_err("is in use");
         assert!(busy.to_string().contains("in use"), "{busy}");
+        first.begin(key(0)).expect("begins");
+        drop(first);
+        // Nothing of the first request ended, as when a setting of it was wrong.
+        let second = State::open(directory.path(), &request(false)).expect("takes it over");
+        drop(second);
+        let first = State::open(directory.path(), &request(true)).expect("takes it back");
+        first.begin(key(0)).expect("begins");
+        first.keep(key(0), &Outcome::default()).expect("keeps");
         drop(first);
         let other = State::open(directory.path(), &request(false)).expect_err("is another");
         assert!(other.to_string().contains("another request"), "{other}");

@@ -12,7 +12,7 @@
 //! | `device` | the device wrote 5 % more or less than the process, whose pages were written out |
 //! | `unequal` | an operation reads 10 % more or fewer rows than on the engine of comparison |
 //! | `noise` | runs of one engine differ by more than the engines do |
-//! | `busy` | the machine had other work when runs began |
+//! | `busy` | other processes took more than a quarter of the processors while a step ran |
 //! | `failed` | an engine could not be run, or stopped before the end |
 
 use super::ratio;
@@ -26,16 +26,15 @@ const SHORT: f64 = 2.0;
 pub const REACHED: f64 = 0.95;
 /// The part of an operation's time that the client may take.
 const CLIENT: f64 = 1.0 / 3.0;
-/// The load before a run from which on others were at work. A run leaves some of its own.
-const BUSY: f64 = 0.5;
+/// The part of all processors from which on other processes are in the figures.
+pub const OTHERS: f64 = 0.25;
+/// The fewest pairs that give an interval.
+pub const FEWEST_PAIRS: usize = 3;
 
 /// The figure that says what part of an operation's time its client takes.
 pub const CLIENT_PART: &str = "client_part";
 
-/// The figure that says how many rows an operation reads.
-pub const ROWS: &str = "rows_op";
-/// By what part the rows of an operation may differ between engines.
-const OTHER_ROWS: f64 = 0.1;
+pub use super::ratio::ROWS;
 
 /// The figure that says by how many percent the parts of write amplification miss what was written.
 pub const PARTS_OFF: &str = "w_amp_parts_off%";
@@ -112,18 +111,60 @@ pub fn flags(record: &Record) -> Vec<Flag> {
         }
     }
     repeats(record, &mut out);
-    if let Some(load) = record.host.loads.first().filter(|load| **load > BUSY) {
-        let text = format!("the machine was not idle when the first run began (load {load:.2})");
+    if let Some(text) = busy(record) {
         out.push(flag("busy", None, None, text));
     }
     for step in 0..record.steps.len() {
-        for (engine, _) in record.present() {
+        for (engine, info) in record.present() {
+            if let Some(why) = record.missing(step, engine) {
+                let text = format!("{}: {}: {why}", record.steps[step].name, info.name);
+                out.push(flag("failed", Some(step), Some(engine), text));
+            }
             of_runs(record, step, engine, &mut out);
             noise(record, step, engine, &mut out);
             sums(record, step, engine, &mut out);
             rows(record, step, engine, &mut out);
         }
     }
+    out
+}
+
+/// What others did meanwhile, if that was too much. Records that do not tell have the load before
+/// the first run, which has nothing of their own in it.
+pub fn busy(record: &Record) -> Option<String> {
+    if let Some(part) = record.others() {
+        let text = format!("others took {:.0} % of the processors", 100.0 * part);
+        return (part > OTHERS).then_some(text);
+    }
+    let first = record.host.loads.first()?;
+    let processors = processors(record)?;
+    let text = format!("load {first:.1} on {processors} processors before the first run");
+    (*first > OTHERS * processors as f64).then_some(text)
+}
+
+/// How many processors the machine of a record has; older records have them in a fact alone.
+fn processors(record: &Record) -> Option<usize> {
+    let facts = &record.host.facts;
+    let machine = facts.iter().find(|(name, _)| name == "machine");
+    let counted = machine.and_then(|(_, text)| text.split(' ').next()?.parse().ok());
+    match record.host.processors {
+        0 => counted,
+        count => Some(count),
+    }
+}
+
+/// Why nothing can be claimed from a record; empty where something can.
+pub fn doubts(record: &Record) -> Vec<String> {
+    let mut out = Vec::new();
+    if !record.complete {
+        out.push("the run was stopped before its end".to_string());
+    }
+    match record.pairs {
+        FEWEST_PAIRS.. => {}
+        1 => out.push("1 pair".into()),
+        few => out.push(format!("{few} pairs")),
+    }
+    out.extend(busy(record));
     out
 }
 
@@ -207,19 +248,21 @@ fn noise(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
     }
 }
 
-/// Timed writes before a step leave other rows on a faster engine.
+/// An operation does other work than on the base.
 fn rows(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
-    let of = |engine| record.median(step, engine, ROWS);
-    let (Some(own), Some(base)) = (of(engine), of(record.base)) else {
+    if !ratio::unequal(record, step, [engine, record.base]) {
         return;
-    };
-    if (own - base).abs() > OTHER_ROWS * own.max(base) {
-        let text = format!(
-            "{}: an operation of {} reads {own:.1} rows, one of {} {base:.1}",
-            record.steps[step].name, record.engines[engine].name, record.engines[record.base].name
-        );
-        out.push(flag("unequal", Some(step), Some(engine), text));
     }
+    let of = |engine| record.median(step, engine, ROWS).unwrap_or(0.0);
+    let text = format!(
+        "{}: an operation of {} reads {:.1} rows, one of {} {:.1}",
+        record.steps[step].name,
+        record.engines[engine].name,
+        of(engine),
+        record.engines[record.base].name,
+        of(record.base)
+    );
+    out.push(flag("unequal", Some(step), Some(engine), text));
 }
 
 #[cfg(test)]
@@ -318,9 +361,17 @@ mod tests {
             });
             assert_eq!(kinds(&rows), raised, "{own}");
         }
-        let mut busy = record(&[(2.0, 1.0); 6], |_| {});
-        busy.host.loads = vec![1.5, 0.1];
+        let mut busy = record(&[(2.0, 1.0); 6], |run| run.others = Some(0.2));
+        busy.host.loads = vec![9.0];
+        assert_eq!(kinds(&busy), [""; 0]);
+        busy.results[3].others = Some(0.3);
         busy.engines[0].missing = Some("no such library".into());
         assert_eq!(kinds(&busy), ["failed", "busy"]);
+        let mut older = record(&[(2.0, 1.0); 6], |_| {});
+        older.host.facts = vec![("machine".into(), "2 x Processor".into())];
+        for (load, raised) in [(0.45, &[][..]), (1.5, &["busy"])] {
+            older.host.loads = vec![load, 9.0];
+            assert_eq!(kinds(&older), raised, "{load}");
+        }
     }
 }

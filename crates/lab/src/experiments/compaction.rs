@@ -61,7 +61,7 @@ fn whole() -> Step {
         figure: "ops_sec".into(),
         aim: Aim::More,
         counts: true,
-        chain: String::new(),
+        ..Step::default()
     }
 }
 
@@ -468,6 +468,8 @@ mod tests {
             run
         };
         let mut record = Record {
+            complete: true,
+            pairs: 3,
             engines: vec![Engine::default()],
             steps: vec![step("post_flush range"), step("compact_all range")],
             results: vec![run(0, 100.0), run(1, 300.0)],

@@ -1,6 +1,7 @@
 //! Published directions: what other measurements found, and whether this run finds it too.
 
 use crate::experiment::record::{Record, Table};
+use crate::experiment::validity;
 
 /// A direction, with the ratio that it says is above 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +52,7 @@ pub(super) fn tell(record: &mut Record, found: &[Direction]) {
         .present()
         .map(|(at, engine)| (at, engine.name.clone()))
         .collect();
+    let doubts = validity::doubts(record);
     let mut rows = Vec::new();
     for (at, name) in &engines {
         let own: Vec<&Direction> = found.iter().filter(|d| d.engine == *at).collect();
@@ -63,10 +65,10 @@ pub(super) fn tell(record: &mut Record, found: &[Direction]) {
                 d.place.clone(),
                 name.clone(),
                 format!("{:.2}", d.ratio),
-                d.word().to_string(),
+                if doubts.is_empty() { d.word() } else { "open" }.to_string(),
             ]
         }));
-        record.sentences.push(sentence(name, &own));
+        record.sentences.push(sentence(name, &own, &doubts));
     }
     record.tables.push(Table {
         title: "Published directions".into(),
@@ -82,7 +84,13 @@ pub(super) fn tell(record: &mut Record, found: &[Direction]) {
 }
 
 /// How many of the directions are seen on an engine, and which are not.
-fn sentence(name: &str, own: &[&Direction]) -> String {
+fn sentence(name: &str, own: &[&Direction], doubts: &[String]) -> String {
+    if !doubts.is_empty() {
+        return format!(
+            "Published directions are neither confirmed nor contradicted by {name} here ({}).",
+            doubts.join(", ")
+        );
+    }
     let of = |word: &str| -> Vec<String> {
         let those = own.iter().filter(|d| d.word() == word);
         those
@@ -113,6 +121,8 @@ mod tests {
     #[test]
     fn a_direction_is_confirmed_contradicted_or_not_seen() {
         let mut record = Record {
+            complete: true,
+            pairs: 3,
             engines: vec![Engine {
                 name: "Esker".into(),
                 ..Engine::default()
@@ -143,5 +153,17 @@ mod tests {
             .map(|r| r[4].as_str())
             .collect();
         assert_eq!(words, ["confirmed", "contradicted", "not seen"]);
+        // One pair on a busy machine contradicts nothing.
+        (record.pairs, record.host.processors, record.host.loads) = (1, 2, vec![13.6]);
+        record.sentences.clear();
+        tell(&mut record, &found);
+        assert_eq!(
+            record.sentences,
+            [
+                "Published directions are neither confirmed nor contradicted by Esker here (1 \
+                 pair, load 13.6 on 2 processors before the first run)."
+            ]
+        );
+        assert!(record.tables[1].rows.iter().all(|row| row[4] == "open"));
     }
 }

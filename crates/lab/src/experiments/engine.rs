@@ -96,14 +96,26 @@ pub(super) fn describe(engine: &EngineSpec) -> Result<Engine> {
         // The library's own version follows when it has written its LOG.
         _ => (file.unwrap_or_default(), String::new()),
     };
+    let hash = hash_of(&path).unwrap_or_default();
+    // Builds have one file name; by their hash they can be told apart.
+    let name = match engine.kind() {
+        "bin" => format!("{name} {}", short_hash(&hash)).trim().to_string(),
+        _ => name,
+    };
     Ok(Engine {
         spec: engine.text.clone(),
         name,
         version,
         notes: peer.map(|peer| peer.note.to_string()).into_iter().collect(),
-        hash: hash_of(&path).unwrap_or_default(),
+        hash,
         ..Engine::default()
     })
+}
+
+/// The first digits of a hash.
+fn short_hash(hash: &str) -> &str {
+    let digits = hash.split(' ').next_back().unwrap_or_default();
+    &digits[..digits.len().min(8)]
 }
 
 /// Learns options and version from the database that an engine has just made.
@@ -139,7 +151,13 @@ fn version(log: &str) -> Option<String> {
         .lines()
         .take(20)
         .find_map(|line| line.split_once("version: "));
-    line.map(|(_, version)| version.trim().to_string())
+    // Esker's names the version of its formats first.
+    line.map(
+        |(_, version)| match version.split_once("the engine is Esker ") {
+            Some((_, own)) => own.trim_end_matches(')').trim().to_string(),
+            None => version.trim().to_string(),
+        },
+    )
 }
 
 fn newest_options(database: &Path) -> Option<PathBuf> {
@@ -238,6 +256,25 @@ mod tests {
         assert!(own.to_string().contains("fjall"), "{own}");
         let missing = supports(&EngineSpec::parse("lib:/no/such.so")).expect_err("is not there");
         assert!(missing.to_string().contains("no file /no/such.so"));
+    }
+
+    #[test]
+    fn builds_are_told_apart_by_their_hashes_and_have_their_own_version() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let name = |text: &str| {
+            let path = directory.path().join("esker");
+            fs::write(&path, text).expect("writes");
+            let spec = EngineSpec::parse(&format!("bin:{}", path.display()));
+            describe(&spec).expect("is there").name
+        };
+        assert_eq!(name("abc"), "esker 90015098");
+        assert_ne!(name("other"), name("abc"));
+        let log = "x RocksDB version: 11.8.1 (formats and options of; the engine is Esker 0.1.0)\n";
+        assert_eq!(version(log).as_deref(), Some("0.1.0"));
+        assert_eq!(
+            version("RocksDB version: 7.8.3\n").as_deref(),
+            Some("7.8.3")
+        );
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Counted {
             figure: "instructions_op".into(),
             aim: Aim::Less,
             counts: true,
-            chain: String::new(),
+            ..Step::default()
         }
     }
 }

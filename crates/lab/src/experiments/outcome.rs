@@ -227,6 +227,9 @@ fn memory(owners: &Value) -> Vec<(String, f64)> {
 }
 
 #[cfg(test)]
+mod meaning;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;

@@ -71,7 +71,7 @@ pub(super) fn rate(benchmark: &'static str, name: &str, help: &str) -> Part {
             figure: "ops_sec".into(),
             aim: Aim::More,
             counts: true,
-            chain: String::new(),
+            ..Step::default()
         }),
     }
 }
@@ -86,7 +86,8 @@ pub(super) fn seconds(benchmark: &'static str, name: &str, help: &str) -> Part {
             figure: "seconds".into(),
             aim: Aim::Less,
             counts: false,
-            chain: String::new(),
+            why: "its work is what the step before left".into(),
+            ..Step::default()
         }),
     }
 }
@@ -217,6 +218,8 @@ pub(super) fn run(request: &Request, run: &mut Run<'_>, stages: &[Stage]) -> Res
             }
             if part.step.is_some() {
                 let mut outcome = outcome(&row);
+                let why = row.text("missing");
+                outcome.missing = (!why.is_empty()).then(|| why.to_string());
                 if let (Some(books), Some(_)) = (books, row.number("w_amp")) {
                     outcome.put(PARTS_OFF, books.parts_off, "%");
                     outcome.put(DEVICE_OFF, books.device_off, "%");
@@ -305,6 +308,8 @@ pub(super) fn process(
     let flags = [flags, &engine::own_flags(run.engine)].concat();
     let mut args = flags.clone();
     args.push("--sync_between=true".into());
+    // The other steps of the process do not depend on a call that the library does not have.
+    args.push("--skip_missing=true".into());
     if wrapper.is_empty() {
         args.push(format!("--report_file={}", rates.display()));
         args.push("--report_interval_seconds=1".into());
@@ -314,7 +319,7 @@ pub(super) fn process(
     }
     if program.is_some() {
         // Older builds do not have them.
-        args.push("--undefok=sync_between,watch,repeat_walks".into());
+        args.push("--undefok=sync_between,watch,repeat_walks,skip_missing".into());
     }
     let log = run.keep_in.join(format!("stage{number:02}.log"));
     let command = format!(

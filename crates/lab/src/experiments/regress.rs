@@ -16,6 +16,7 @@ use crate::experiment::plan::{EngineSpec, Plan, Request, Setting};
 use crate::experiment::ratio::{self, Verdict};
 use crate::experiment::record::{Engine, Record};
 use crate::experiment::state::State;
+use crate::experiment::validity;
 use crate::experiment::{Experiment, Run, driver};
 use crate::{Failure, Result, interrupt};
 
@@ -150,10 +151,15 @@ fn told_apart(record: &Record) -> Vec<String> {
     for (engine, info) in record.present().filter(|(at, _)| *at != record.base) {
         let name = &info.name;
         if !ratio::can_tell_apart(record.pairs, judged) {
+            let pairs = if record.pairs == 1 { "pair" } else { "pairs" };
             out.push(format!(
-                "{} pairs cannot tell {name} from {base} over {judged} steps; more are needed.",
+                "{} {pairs} cannot tell {name} from {base} over {judged} steps; more are needed.",
                 record.pairs
             ));
+            continue;
+        }
+        if let Some(why) = validity::busy(record) {
+            out.push(format!("{name} and {base} are not told apart: {why}."));
             continue;
         }
         let found = ratio::told_apart(record, engine);

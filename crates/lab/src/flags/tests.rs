@@ -39,6 +39,19 @@ fn refuses_unknown_flags_unless_tolerated() {
 }
 
 #[test]
+fn json_without_a_value_is_standard_output_and_ycsb_has_its_experiment() {
+    let json = |args: &[&str]| Flags::parse(args).expect("known").text("json").to_string();
+    assert_eq!(json(&["--json"]), "-");
+    assert_eq!(json(&["--json", "--num=5"]), "-");
+    assert_eq!(json(&["--json", "file"]), "file");
+    assert_eq!(json(&["--json=file"]), "file");
+    let ycsb = Flags::parse(&["--YCSB=a"])
+        .expect_err("unknown")
+        .to_string();
+    assert!(ycsb.contains("esker lab ycsb"), "{ycsb}");
+}
+
+#[test]
 fn refuses_wrong_types_and_unsupported_values() {
     for bad in [
         "--num=many",

@@ -32,6 +32,8 @@ pub(super) fn slug(text: &str) -> String {
 
 /// A number with three digits or more that mean something, and commas in large ones.
 pub(crate) fn number(value: f64) -> String {
+    // A zero has no sign.
+    let value = if value == 0.0 { 0.0 } else { value };
     let size = value.abs();
     if !value.is_finite() {
         return "-".into();
@@ -208,6 +210,7 @@ mod tests {
             (12.34, "12.3"),
             (1.0, "1.00"),
             (0.0, "0"),
+            (-0.0, "0"),
             (0.123, "0.12"),
             (0.0123, "0.012"),
             (0.0012, "0.0012"),

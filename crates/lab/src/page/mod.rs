@@ -1,16 +1,20 @@
 //! The report: one HTML file without network, with tables for other programs beside it.
 //!
-//! A page is made of records alone. It has sentences first, losses on the first screen, then the
-//! machine, ratios, amplification, costs, quality of service, trees, the device, all figures, what
-//! it means for four kinds of readers, and the command that repeats it. Charts are SVG and have a
-//! table each; there is no script. `cargo xtask page` opens pages in a browser and checks them.
+//! A page is made of records alone. It has sentences first, losses on the first screen, then
+//! ratios, the machine, amplification, costs, quality of service, trees, the device, all figures,
+//! what it means, and the command that repeats it. Charts are SVG and have a table each; there is
+//! no script. `cargo xtask page` opens pages in a browser and checks them. [`publish`] says which
+//! records may be published.
 
 mod boxes;
 mod figures;
 mod files;
+mod finding;
+mod forest;
 mod heat;
 mod history;
 mod html;
+pub mod publish;
 mod qos;
 pub mod sample;
 mod setup;
@@ -128,13 +132,7 @@ fn document(title: &str, head: &str, body: &str) -> String {
 fn lead(record: &Record) -> String {
     let engines: Vec<String> = record
         .present()
-        .map(|(_, e)| {
-            if e.name.contains(&e.version) {
-                e.name.clone()
-            } else {
-                format!("{} {}", e.name, e.version)
-            }
-        })
+        .map(|(_, e)| with_version(&e.name, &e.version))
         .collect();
     format!(
         "<p class=\"sub\">{}; <code>{}</code> at its {} size, {} of runs, {}</p>",
@@ -148,6 +146,23 @@ fn lead(record: &Record) -> String {
         },
         date(record.began)
     )
+}
+
+/// A name and a version that may hold parts of each other.
+fn with_version(name: &str, version: &str) -> String {
+    let lower = |text: &str| text.to_lowercase();
+    if lower(version).starts_with(&lower(name)) {
+        return version.to_string();
+    }
+    // `lib:./librocksdb.so 11.8.1` has the file as well.
+    let version = match version.split_once(' ') {
+        Some((spec, rest)) if spec.starts_with("lib:") => rest,
+        _ => version,
+    };
+    if name.contains(version) {
+        return name.to_string();
+    }
+    format!("{name} {version}")
 }
 
 /// A time in UTC.
@@ -177,8 +192,8 @@ fn sections(record: &Record, raw: &[String]) -> Vec<Section> {
     ];
     let all = vec![
         ("verdict", "Verdict", setup::verdict(record)),
-        ("setup", "Setup", setup::card(record)),
         ("ratios", "Ratios", setup::ratios(record)),
+        ("setup", "Setup", setup::card(record)),
         ("tables", "What this experiment asks", tables(record)),
         (
             "amplification",

@@ -1,8 +1,8 @@
 //! A made-up record, for tests of the page and for the check in a browser.
 
 use crate::experiment::record::{
-    Chart, Device, Engine, Flag, Host, Latency, Outcome, Record, Second, Shape, Stall, Step, Table,
-    Target,
+    Chart, Device, Engine, Flag, Host, Latency, MEANING, Outcome, Record, Second, Shape, Stall,
+    Step, Table, Target,
 };
 use crate::experiment::validity;
 
@@ -24,6 +24,7 @@ const STEPS: [(&str, f64, f64, bool); 4] = [
 pub fn record() -> Record {
     let mut record = Record {
         format: 1,
+        meaning: MEANING,
         experiment: "sample".into(),
         title: "A record that was made up".into(),
         about: "Nothing of this was measured.".into(),
@@ -67,6 +68,7 @@ pub fn record() -> Record {
 
 fn host() -> Host {
     Host {
+        processors: 2,
         facts: vec![
             ("machine".into(), "2 x Processor, 8.0 GiB, Linux 6.1".into()),
             ("filesystem".into(), "ext4 on /dev/vda".into()),
@@ -99,6 +101,7 @@ fn step((at, spec): (usize, &(&str, f64, f64, bool))) -> Step {
         help: "what it does".into(),
         figure: "ops_sec".into(),
         counts: at < 3,
+        why: if at < 3 { "" } else { "it was made up" }.into(),
         ..Step::default()
     }
 }
@@ -132,6 +135,7 @@ fn outcome(spec: &(&str, f64, f64, bool), engine: usize, turn: f64) -> Outcome {
     };
     let mut run = Outcome {
         seconds: 10.0,
+        others: Some(0.02),
         series: (0..10).map(second).collect(),
         stalls: vec![Stall {
             cause: "memtable-limit".into(),

@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::experiment::ratio::{self, BLUE, YELLOW};
+use crate::experiment::ratio;
 use crate::experiment::record::{Aim, Record};
 
+use super::finding::{Doubt, Finding, counted, interval, missed, side};
+use super::forest::{Mark, ratio_chart};
 use super::html::{Cell, Table, details, escape, maybe, text, with_unit};
-use super::verdict::{compared, judged, losses, missed, sentences};
+use super::verdict::{compared, headlines, losses, losses_to_others, rest};
 
 /// Losses shown before the rest is folded away.
 const LOSSES: usize = 8;
@@ -16,64 +18,71 @@ const OPTIONS: usize = 10;
 /// Verdict and losses.
 pub(super) fn verdict(record: &Record) -> String {
     let mut out = String::from("<div class=\"top\"><div class=\"verdict\">");
-    for sentence in sentences(record) {
+    for sentence in headlines(record) {
+        let _ = write!(out, "<p class=\"headline\">{}</p>", escape(&sentence));
+    }
+    for sentence in rest(record) {
         let _ = write!(out, "<p>{}</p>", escape(&sentence));
     }
     let _ = write!(out, "{}</div>\n<div>", flags(record));
-    for engine in compared(record) {
-        loss_list(record, engine, &mut out);
+    let base = record.engines.get(record.base);
+    for (at, engine) in compared(record).into_iter().enumerate() {
+        let name = &record.engines[engine].name;
+        let title = format!(
+            "Where {name} is worse than {}",
+            base.map_or("", |b| &b.name)
+        );
+        let mut boxes = loss_list(record, &title, &losses(record, engine));
+        let others = losses_to_others(record, engine);
+        if !others.is_empty() {
+            let title = format!("Where {name} is worse than the best of the others");
+            boxes.push_str(&loss_list(record, &title, &others));
+        }
+        // The first is what the page is about.
+        out.push_str(&match at {
+            0 => boxes,
+            _ => details(&format!("Where {name} is worse"), &boxes),
+        });
     }
     out.push_str("</div></div>\n");
     out
 }
 
-fn loss_list(record: &Record, engine: usize, out: &mut String) {
-    let (name, base) = (
-        &record.engines[engine].name,
-        &record.engines[record.base].name,
-    );
-    let all = losses(record, engine);
+fn loss_list(record: &Record, title: &str, all: &[Finding]) -> String {
     if all.is_empty() {
-        let _ = write!(
-            out,
-            "<div class=\"losses none\"><h3>Where {0} is worse than {1}</h3><p>In no rate and no \
-             cost by more than 5 %.</p></div>",
-            escape(name),
-            escape(base)
+        return format!(
+            "<div class=\"losses none\"><h3>{}</h3><p>In no step and no cost by more than 3 \
+             %.</p></div>",
+            escape(title)
         );
-        return;
     }
-    let item = |loss: &super::verdict::Loss| {
+    let item = |loss: &Finding| {
+        let other = &record.engines[loss.other].name;
+        let text = format!("{}: {}", loss.place(record), loss.words(record));
+        let doubt = match loss.doubt {
+            Doubt::Noise => ", not beyond the noise",
+            _ => "",
+        };
         format!(
-            "<li>{}, {}: {:.2} ({}){}</li>",
-            escape(&record.steps[loss.step].name),
-            loss.what,
-            loss.ratio,
+            "<li>{} <small>({}, ratio {}{doubt})</small></li>",
+            escape(&text),
+            escape(other),
             escape(&loss.interval),
-            if loss.is_sure {
-                ""
-            } else {
-                ", not beyond the noise"
-            }
         )
     };
     let items: Vec<String> = all.iter().map(item).collect();
     let (first, rest) = items.split_at(items.len().min(LOSSES));
-    let _ = write!(
-        out,
-        "<div class=\"losses\"><h3>Where {} is worse than {}</h3><ul>{}</ul>",
-        escape(name),
-        escape(base),
+    let mut out = format!(
+        "<div class=\"losses\"><h3>{}</h3><ul>{}</ul>",
+        escape(title),
         first.join("")
     );
     if !rest.is_empty() {
         let inner = format!("<ul>{}</ul>", rest.join(""));
         out.push_str(&details(&format!("{} more", rest.len()), &inner));
     }
-    out.push_str(
-        "<p class=\"note\">Below 1 is worse: of a rate this engine's part of the other's, of a \
-         cost the other's part of this engine's. In brackets the interval of 95 %.</p></div>\n",
-    );
+    out + "<p class=\"note\">In brackets the engine of comparison and the interval of 95 % of the \
+           ratio, or the range that was seen; below 1 is worse.</p></div>\n"
 }
 
 fn flags(record: &Record) -> String {
@@ -222,34 +231,130 @@ fn options(record: &Record) -> String {
     out
 }
 
-/// A cell of the heat table.
-fn heat(record: &Record, step: usize, engine: usize) -> Cell {
-    let Some(found) = ratio::of(record, step, engine) else {
+/// A row of the table of ratios: a step, or a further figure that the experiment asks for.
+struct Line<'a> {
+    step: usize,
+    name: String,
+    help: &'a str,
+    figure: &'a str,
+    aim: Aim,
+}
+
+/// The rows: steps that have an aim and ran, each with what else is asked of it.
+fn lines(record: &Record) -> Vec<Line<'_>> {
+    let mut out = Vec::new();
+    for (step, info) in record.steps.iter().enumerate() {
+        if record.results.iter().all(|run| run.step != step) {
+            continue;
+        }
+        if info.aim != Aim::Neither {
+            out.push(Line {
+                step,
+                name: info.name.clone(),
+                help: &info.help,
+                figure: &info.figure,
+                aim: info.aim,
+            });
+        }
+        for ask in &info.asks {
+            out.push(Line {
+                step,
+                name: format!("{}, {}", info.name, ask.what),
+                help: "",
+                figure: &ask.figure,
+                aim: ask.aim,
+            });
+        }
+    }
+    out
+}
+
+/// A cell of the heat table. A ratio beyond 3 % is coloured, pale where it has no interval, or the
+/// cell says why it is not judged.
+fn heat(record: &Record, line: &Line<'_>, engine: usize) -> Cell {
+    let engines = [engine, record.base];
+    if let Some(why) = engines.iter().find_map(|at| record.missing(line.step, *at)) {
+        return Cell {
+            html: format!("<small>not run: {}</small>", escape(why)),
+            class: "w",
+        };
+    }
+    let Some(found) = ratio::between(record, line.step, engines, line.figure, line.aim) else {
         return maybe(None);
     };
-    let is_judged = record.steps[step].counts && record.steps[step].aim != Aim::Neither;
-    let (class, mark) = match found.median {
-        _ if missed(record, step, engine) => ("n grey", " rate missed"),
-        _ if !is_judged => ("n", ""),
-        median if median < YELLOW => ("n down", " worse"),
-        median if median > BLUE => ("n up", " better"),
-        _ => ("n", ""),
-    };
-    let interval = if found.has_interval() {
-        format!("{:.2}..{:.2}", found.low, found.high)
+    let info = &record.steps[line.step];
+    let (class, mark) = if ratio::unequal(record, line.step, engines) {
+        ("n grey", " not judged: unequal work".to_string())
+    } else if missed(record, line.step, engines) {
+        ("n grey", " not judged: rate missed".into())
     } else {
-        format!("{:.2}..{:.2} seen", found.min, found.max)
+        let (class, word) = match side(&found) {
+            Some((true, Doubt::Sure)) => ("n up", " better"),
+            Some((false, Doubt::Sure)) => ("n down", " worse"),
+            Some((true, Doubt::Seen)) => ("n up pale", " better"),
+            Some((false, Doubt::Seen)) => ("n down pale", " worse"),
+            _ => ("n", ""),
+        };
+        let why = match (info.counts || line.figure != info.figure, info.why.as_str()) {
+            (true, _) => String::new(),
+            (false, "") => ", not in the mean".into(),
+            (false, why) => format!(", not in the mean: {why}"),
+        };
+        (class, format!("{word}{}", escape(&why)))
     };
     Cell {
         html: format!(
-            "<strong>{:.2}</strong> <small>{interval}{mark}</small>",
-            found.median
+            "<strong>{:.2}</strong> <small>{}{mark}</small>",
+            found.median,
+            interval(&found)
         ),
         class,
     }
 }
 
-/// The table of steps and engines: medians, and ratios with intervals.
+/// The chart of all ratios with their intervals.
+fn chart(record: &Record, lines: &[Line<'_>]) -> String {
+    let others = compared(record);
+    let row = |line: &Line<'_>| {
+        let marks = others.iter().enumerate().filter_map(|(style, engine)| {
+            let engines = [*engine, record.base];
+            let found = ratio::between(record, line.step, engines, line.figure, line.aim)?;
+            let (low, high) = match found.has_interval() {
+                true => (found.low, found.high),
+                false => (found.min, found.max),
+            };
+            Some(Mark {
+                style,
+                at: found.median,
+                low,
+                high,
+            })
+        });
+        (line.name.clone(), marks.collect::<Vec<Mark>>())
+    };
+    let rows: Vec<(String, Vec<Mark>)> = lines.iter().map(row).collect();
+    let names: Vec<&str> = others
+        .iter()
+        .map(|at| record.engines[*at].name.as_str())
+        .collect();
+    let base = record.engines.get(record.base).map_or("", |e| &e.name);
+    let title = format!("Ratios to {base}: right of 1 is better");
+    let chart = ratio_chart(
+        &format!("{}-ratios", record.experiment),
+        &title,
+        &names,
+        &rows,
+    );
+    if chart.is_empty() {
+        return chart;
+    }
+    format!(
+        "<div class=\"charts\"><figure><figcaption>{}</figcaption>{chart}</figure></div>\n",
+        escape(&title)
+    )
+}
+
+/// The chart and the table of steps and engines: medians, and ratios with intervals.
 pub(super) fn ratios(record: &Record) -> String {
     let base = record
         .engines
@@ -263,25 +368,23 @@ pub(super) fn ratios(record: &Record) -> String {
     head.extend(record.present().map(|(_, engine)| engine.name.clone()));
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let mut table = Table::new("Ratios, and the medians behind them", &head);
-    for (step, info) in record.steps.iter().enumerate() {
-        if record.results.iter().all(|run| run.step != step) {
-            continue;
-        }
+    let lines = lines(record);
+    for line in &lines {
         let mut cells = vec![Cell {
             html: format!(
                 "{}<br><small>{}</small>",
-                escape(&info.name),
-                escape(&info.help)
+                escape(&line.name),
+                escape(line.help)
             ),
             class: "",
         }];
-        cells.extend(others.iter().map(|engine| heat(record, step, *engine)));
+        cells.extend(others.iter().map(|engine| heat(record, line, *engine)));
         for (engine, _) in record.present() {
             let figure = record
-                .runs(step, engine)
-                .find_map(|run| run.figures.get(&info.figure));
+                .runs(line.step, engine)
+                .find_map(|run| run.figures.get(line.figure));
             let unit = figure.map_or("", |figure| figure.unit.as_str());
-            let value = record.median(step, engine, &info.figure);
+            let value = record.median(line.step, engine, line.figure);
             cells.push(Cell {
                 html: escape(&value.map_or("-".into(), |value| with_unit(value, unit))),
                 class: "n",
@@ -289,14 +392,18 @@ pub(super) fn ratios(record: &Record) -> String {
         }
         table.row(cells);
     }
-    let count = judged(record).count();
+    let first = others.first().copied().unwrap_or(record.base);
     format!(
-        "<p class=\"note key\"><span class=\"down\">below 0.95, worse</span><span \
-         class=\"up\">above 1.05, better</span><span class=\"grey\">the writer beside missed its \
-         rate</span></p>\n{}<p class=\"note\">Each ratio is the median of the paired ratios with \
+        "{}<p class=\"note key\"><span class=\"down\">worse by 3 % and more</span><span \
+         class=\"up\">better</span><span class=\"down pale\">seen worse</span><span class=\"up \
+         pale\">seen better, too few pairs for an interval</span><span class=\"grey\">not \
+         judged</span></p>\n{}<p class=\"note\">Each ratio is the median of the paired ratios with \
          its interval of 95 % by bootstrap; of times it is turned so that more than 1 is better. \
          Where there are too few runs for an interval, the smallest and the largest ratio stand \
-         there. {count} of the steps are judged; the others are shown.</p>\n",
-        table.html()
+         there. A cell has a colour if all of that lies beyond 3 %. The mean has {} of the \
+         steps.</p>\n",
+        chart(record, &lines),
+        table.html(),
+        counted(record, [first, record.base]).len()
     )
 }

@@ -61,11 +61,11 @@ fn losses_come_before_everything_but_the_title() {
     };
     let order = [
         "<h1>",
-        "Esker is slower than RocksDB 11.8.1 in overwrite (0.50)",
+        "Worse: overwrite 0.50 times the rate, 500 ops/s against 1,000 ops/s;",
         "Where Esker is worse than RocksDB 11.8.1",
         "<nav aria-label=\"Sections of sample\">",
-        ">Setup</h2>",
         ">Ratios</h2>",
+        ">Setup</h2>",
         ">Amplification</h2>",
         ">Efficiency</h2>",
         ">Quality of service</h2>",
@@ -105,14 +105,91 @@ fn cells_have_their_colours() {
         !shown.contains("n up") && !shown.contains("n down"),
         "{shown}"
     );
+    assert!(shown.contains("not in the mean: it was made up"), "{shown}");
+}
+
+/// The row of `overwrite`, a step at half the rate, after a change.
+fn overwrite(change: impl Fn(&mut record::Record)) -> String {
+    let mut record = sample::record();
+    change(&mut record);
+    let html = setup::ratios(&record);
+    let mut rows = html.split("<tr>");
+    let found = rows.find(|row| row.starts_with("<th scope=\"row\">overwrite"));
+    found.expect("a row").to_string()
+}
+
+#[test]
+fn a_cell_is_coloured_or_says_why_not() {
+    // A loss of two outside the mean was a white cell.
+    let outside = overwrite(|record| record.steps[2].counts = false);
+    assert!(
+        outside.contains("n down") && outside.contains("not in the mean"),
+        "{outside}"
+    );
+    let few = overwrite(|record| record.results.retain(|run| run.pair == 0));
+    assert!(
+        few.contains("n down pale") && few.contains("0.50..0.50 seen"),
+        "{few}"
+    );
+    // A range that reaches over 1 has no colour: one of the two runs was faster.
+    let crosses = overwrite(|record| {
+        record.results.retain(|run| run.pair == 0);
+        let run = record
+            .results
+            .iter_mut()
+            .find(|run| run.step == 2 && run.engine == 0);
+        run.expect("a run").put("ops_sec", 1100.0, "ops/s");
+    });
+    assert!(
+        !crosses.contains("down") && !crosses.contains("up"),
+        "{crosses}"
+    );
+    let unequal = overwrite(|record| {
+        for run in record.results.iter_mut().filter(|run| run.step == 2) {
+            run.put("rows_op", if run.engine == 0 { 2.6 } else { 29.0 }, "");
+        }
+    });
+    assert!(unequal.contains("not judged: unequal work"), "{unequal}");
+    let missing = overwrite(|record| {
+        for run in record
+            .results
+            .iter_mut()
+            .filter(|run| run.step == 2 && run.engine == 1)
+        {
+            run.figures.clear();
+            run.missing = Some("this library has no batched multi-get".into());
+        }
+    });
+    assert!(
+        missing.contains("not run: this library has no batched"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn names_and_versions_do_not_repeat_each_other() {
+    let cases = [
+        ("Esker", "esker 0.1.0", "esker 0.1.0"),
+        (
+            "InnoDB",
+            "InnoDB in MariaDB 10.11",
+            "InnoDB in MariaDB 10.11",
+        ),
+        ("RocksDB", "lib:./librocksdb.so 11.8.1", "RocksDB 11.8.1"),
+        ("RocksDB 11.8.1", "11.8.1", "RocksDB 11.8.1"),
+        ("Esker", "0.1.0", "Esker 0.1.0"),
+    ];
+    for (name, version, expected) in cases {
+        assert_eq!(with_version(name, version), expected);
+    }
 }
 
 #[test]
 fn every_chart_has_words_and_a_table_and_identifiers_are_unique() {
     let html = sample_page();
     let charts = html.matches("<svg class=\"chart\"").count();
-    // Four steps, and the chart of the table.
-    assert_eq!(charts, 5);
+    // Four steps, the ratios, and the chart of the table.
+    assert_eq!(charts, 6);
     let named = html.matches("role=\"img\" aria-labelledby=").count();
     let bars = html.matches("<svg class=\"bar\"").count();
     assert_eq!(named, charts + bars);

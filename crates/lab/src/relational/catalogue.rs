@@ -23,6 +23,11 @@ pub fn feature(kind: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether an engine is a process of its own, which is asked over a socket.
+pub fn is_server(kind: &str) -> bool {
+    feature(kind) == Some("servers")
+}
+
 /// The name of an engine in tables.
 pub fn title(kind: &str) -> &str {
     match kind {

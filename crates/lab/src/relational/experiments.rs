@@ -14,6 +14,7 @@ mod versus;
 use super::catalogue;
 use super::engine::{Durability, Engine, Plan};
 use super::row::Schema;
+use crate::experiment::host::hash_of;
 use crate::experiment::plan::{Chain, EngineSpec, Plan as Steps, Request, Setting, setting};
 use crate::experiment::record::{self, Aim, Outcome, Record};
 use crate::experiment::{Experiment, Run};
@@ -218,8 +219,15 @@ impl Experiment for Relational {
             }
             _ => None,
         };
+        // An engine without a file of its own is part of this program; a server is none of both.
+        let program = match (engine.path(), catalogue::is_server(engine.kind())) {
+            (Some(path), _) => Some(path.into()),
+            (None, false) => std::env::current_exe().ok(),
+            (None, true) => None,
+        };
         Ok(record::Engine {
             name: catalogue::title(engine.kind()).into(),
+            hash: program.and_then(|path| hash_of(&path)).unwrap_or_default(),
             missing,
             ..record::Engine::default()
         })
@@ -267,8 +275,29 @@ impl Experiment for Relational {
             let text = format!("Could not be run: {}.", missing.join("; "));
             record.sentences.push(text);
         }
+        record.sentences.extend(say_servers(record));
         (self.finish)(request, record);
     }
+}
+
+/// What sets servers apart from libraries, where both ran.
+fn say_servers(record: &Record) -> Option<String> {
+    let all = record.present();
+    let (servers, libraries): (Vec<_>, Vec<_>) =
+        all.partition(|(_, engine)| catalogue::is_server(&engine.spec));
+    if servers.is_empty() || libraries.is_empty() {
+        return None;
+    }
+    let names = |list: &[(usize, &record::Engine)]| {
+        let names: Vec<&str> = list.iter().map(|(_, e)| e.name.as_str()).collect();
+        names.join(", ")
+    };
+    Some(format!(
+        "Not alike: {} are servers that are asked in SQL over loopback; {} are in the process of \
+         the client.",
+        names(&servers),
+        names(&libraries)
+    ))
 }
 
 /// Adds a sentence that says whether the checks at the end were right on each engine.

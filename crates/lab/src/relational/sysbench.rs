@@ -110,6 +110,63 @@ pub enum Sum {
     Distinct,
 }
 
+impl Work {
+    /// In words, for a page.
+    pub fn words(self) -> String {
+        let by = |index: bool| if index { "the index" } else { "the key" };
+        let of = |fetch: bool| {
+            if fetch {
+                "all columns"
+            } else {
+                "that column alone"
+            }
+        };
+        match self {
+            Work::Points { count, hot } => format!(
+                "{count} rows by key{}",
+                if hot { ", always the same" } else { "" }
+            ),
+            Work::AnyOf { index, fetch } => {
+                format!("100 values of {}, {}", by(index), of(fetch))
+            }
+            Work::Range { index, fetch } => {
+                format!("a range of 100 values of {}, {}", by(index), of(fetch))
+            }
+            Work::Compute(sum) => format!("a range of 100 keys{}", sum.words()),
+            Work::ReadOnly { range } => format!("ten rows by key, four ranges of {range} keys"),
+            Work::FullScan => "the whole table".into(),
+            Work::UpdateIndex => "changes the indexed column of a row".into(),
+            Work::UpdateOther { zipf, one } => format!(
+                "changes another column of {}",
+                match (zipf, one) {
+                    (_, true) => "one row, always the same",
+                    (true, _) => "a row, hot rows more often",
+                    _ => "a row",
+                }
+            ),
+            Work::UpdateMany => "changes another column of 100 rows".into(),
+            Work::Delete => "deletes random rows, as often as a tenth of the table".into(),
+            Work::Insert => "inserts new rows, a tenth of the table".into(),
+            Work::ReadWrite { range: 0 } => "two updates, a deletion, an insertion".into(),
+            Work::ReadWrite { range } => format!(
+                "ten rows by key, four ranges of {range} keys, two updates, a deletion, an insertion"
+            ),
+        }
+    }
+}
+
+impl Sum {
+    fn words(self) -> &'static str {
+        match self {
+            Sum::Plain => "",
+            Sum::Sum => ", and the sum of a column",
+            Sum::Count => ", and their number",
+            Sum::Order => ", in the order of a column",
+            Sum::Distinct => ", and the different values of a column",
+        }
+    }
+}
+
 /// Reads that run before the writes and after them.
 fn reads() -> [(&'static str, Work); 11] {
     let any = |index, fetch| Work::AnyOf { index, fetch };

@@ -85,6 +85,44 @@ pub enum Query {
     GroupByOrderByLimit,
 }
 
+impl Query {
+    /// In words, for a page.
+    pub fn words(self) -> String {
+        let count = |n: u64, what: &str| match n {
+            1 => format!("1 {what}"),
+            n => format!("{n} {what}s"),
+        };
+        match self {
+            Query::SingleGroupBy {
+                metrics,
+                hosts,
+                hours,
+            } => format!(
+                "the most of {} of {} by minute, over {}",
+                count(metrics as u64, "figure"),
+                count(hosts, "host"),
+                count(hours.unsigned_abs(), "hour")
+            ),
+            Query::CpuMaxAll { hosts } => format!(
+                "the most of all figures of {} by hour, over 8 hours",
+                count(hosts, "host")
+            ),
+            Query::DoubleGroupBy { metrics } => format!(
+                "the mean of {} of every host by hour, over 12 hours",
+                count(metrics as u64, "figure")
+            ),
+            Query::HighCpu { all } => format!(
+                "points with usage_user above 90 of {}, over 12 hours",
+                if all { "all hosts" } else { "one host" }
+            ),
+            Query::LastPoint => "the last point of every host".into(),
+            Query::GroupByOrderByLimit => {
+                "the most of usage_user by minute, the last 5 minutes before a time".into()
+            }
+        }
+    }
+}
+
 /// The published kinds.
 pub fn queries() -> Vec<(&'static str, Query)> {
     let single = |metrics, hosts, hours| Query::SingleGroupBy {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::benchmarks::{BENCHMARKS, CODEC_BENCHMARKS, NOT_OFFERED};
-use crate::flags::Flags;
+use crate::flags::{Flags, distance};
 use crate::generate::ValueSizes;
 use crate::options::session_plan;
 use crate::store::SessionPlan;
@@ -204,6 +204,19 @@ pub(super) fn unit(task: Task) -> &'static str {
     }
 }
 
+/// A name that is none, with the nearest that is one.
+fn unknown(name: &str) -> String {
+    let known = BENCHMARKS.iter().chain(CODEC_BENCHMARKS);
+    let near = known
+        .map(|(known, _)| (distance(name, known), *known))
+        .min();
+    let hint = match near {
+        Some((far, best)) if far <= 3 => format!("; did you mean {best}?"),
+        _ => String::new(),
+    };
+    format!("unknown benchmark `{name}`{hint} --benchmarks=list prints all")
+}
+
 /// Refuses names that are not benchmarks, before anything has run: all of them at once.
 pub(super) fn check_names(names: &[&str]) -> Result<()> {
     let mut wrong = Vec::new();
@@ -221,7 +234,7 @@ pub(super) fn check_names(names: &[&str]) -> Result<()> {
         }
         let mut known = BENCHMARKS.iter().chain(CODEC_BENCHMARKS);
         if !known.any(|(n, _)| *n == name) {
-            wrong.push(format!("unknown benchmark `{name}` (--help lists all)"));
+            wrong.push(unknown(name));
         }
     }
     if wrong.is_empty() {
@@ -259,7 +272,8 @@ mod tests {
         let wrong = check_names(&["fillseq[X2]", "fillsec", "replay"]).expect_err("two are wrong");
         let said = wrong.to_string();
         assert!(
-            said.contains("fillsec") && said.contains("replay"),
+            said.contains("unknown benchmark `fillsec`; did you mean fillseq?")
+                && said.contains("replay"),
             "{said}"
         );
     }

@@ -201,4 +201,10 @@ fn the_page_says_what_was_told_apart() {
         ..simulated(Noise::Normal(0.005), 0.0, 1)
     };
     assert!(told_apart(&few)[0].contains("more are needed"));
+    let mut busy = simulated(Noise::Normal(0.005), 0.05, 1);
+    busy.results[0].others = Some(0.7);
+    assert_eq!(
+        told_apart(&busy),
+        ["new and old are not told apart: others took 70 % of the processors."]
+    );
 }

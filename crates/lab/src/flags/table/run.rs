@@ -8,7 +8,7 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Text "engine" = "esker", Fate::Run,
         "what to measure: esker, lib:/path/to/librocksdb.so, or null for the client alone; with \
          ?name=value;... for options of its own; compare takes it twice";
-    Text "json" = "", Fate::Run, "file for the results as JSON, or - for standard output";
+    Text "json" = "", Fate::Run, "file for the results as JSON; - or nothing for standard output";
     Int "pairs" = "5", Fate::Run,
         "compare: how often the pair A B B A is run (each gives two ratios)";
     Text "configs" = "", Fate::Run,
@@ -38,6 +38,8 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Int "value_size_max" = "102400", Fate::Run, "largest value size when not fixed";
     Int "batch_size" = "1", Fate::Run, "operations per write batch or multi-get";
     Int "seek_nexts" = "0", Fate::Run, "entries read after each seek";
+    Bool "skip_missing" = "false", Fate::Run,
+        "go on behind a benchmark that a loaded library has no call for";
     Bool "repeat_walks" = "false", Fate::Run,
         "readseq and readreverse begin again at their end until duration has passed";
     Bool "reverse_iterator" = "false", Fate::Run, "seekrandom goes backwards";

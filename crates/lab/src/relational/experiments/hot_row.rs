@@ -5,7 +5,7 @@ use super::{
     CACHE, DURABILITY, Keeper, MEMTABLE, Relational, say_checks, seconds, setting, step, threads,
 };
 use crate::experiment::plan::{Request, Setting};
-use crate::experiment::record::{self, Aim, Chart, Outcome, Record, Table};
+use crate::experiment::record::{self, Aim, Ask, Chart, Outcome, Record, Table};
 use crate::model::scalability::fit;
 use crate::relational::drive::Pace;
 use crate::relational::engine::Engine;
@@ -72,7 +72,8 @@ pub static HOT_ROW: Relational = Relational {
 fn steps(request: &Request) -> Result<Vec<record::Step>> {
     let mut steps = Vec::new();
     for count in request.counts("sweep")? {
-        let help = format!("{count} clients in a closed loop");
+        let clients = if count == 1 { "client" } else { "clients" };
+        let help = format!("{count} {clients} in a closed loop");
         steps.push(step(
             &format!("clients-{count}"),
             &help,
@@ -91,7 +92,15 @@ fn steps(request: &Request) -> Result<Vec<record::Step>> {
         true,
     ));
     let help = "latencies at rising rates: throughput at each bound";
-    steps.push(step("curve", help, "rates", Aim::Neither, false));
+    let mut curve = step("curve", help, "rates", Aim::Neither, false);
+    curve.asks = (request.counts("bounds_us")?.iter())
+        .map(|us| Ask {
+            figure: bound_figure(*us),
+            what: format!("commits within {us} us"),
+            aim: Aim::More,
+        })
+        .collect();
+    steps.push(curve);
     let help = "the row is the sum of all commits";
     steps.push(step("verify", help, "mismatches", Aim::Neither, false));
     Ok(steps)
@@ -186,7 +195,6 @@ fn bounds_table(request: &Request, record: &Record) -> Option<Table> {
         let mut points = Vec::new();
         for (row, us) in rows.iter_mut().zip(&bounds) {
             let rate = record.median(at, engine, &bound_figure(*us));
-            let rate = rate.filter(|rate| *rate > 0.0);
             points.extend(rate.map(|rate| (*us as f64, rate)));
             row.push(rate.map_or("-".into(), |rate| format!("{rate:.0}")));
         }
@@ -200,7 +208,7 @@ fn bounds_table(request: &Request, record: &Record) -> Option<Table> {
             title: "Throughput at a bound of latency".into(),
             about:
                 "The highest rate at which 99 of 100 commits ended within the bound, from their \
-                intended start; a dash where none did."
+                intended start; 0 where none did."
                     .into(),
             columns,
             rows,

@@ -59,13 +59,7 @@ fn steps(_: &Request) -> Result<Vec<record::Step>> {
     let help = "points in the order of time, 20 of each host a commit";
     let mut steps = vec![step("load", help, "points_sec", Aim::More, true)];
     for (name, query) in queries() {
-        steps.push(step(
-            name,
-            &format!("{query:?}"),
-            "ops_sec",
-            Aim::More,
-            true,
-        ));
+        steps.push(step(name, &query.words(), "ops_sec", Aim::More, true));
     }
     Ok(steps)
 }
