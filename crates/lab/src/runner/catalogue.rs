@@ -99,6 +99,8 @@ pub(super) fn job(text: &str, flags: &Flags, existing: &Existing) -> Result<Opti
     };
     let mut s = Settings::from_flags(flags)?;
     let mut session = session_plan(flags);
+    // A library without it has all other benchmarks.
+    session.batched_multi_get &= matches!(task, Task::MultiRead);
     if let Some(keys) = existing {
         (s.num, s.existing) = (keys.len() as u64, Some(Arc::clone(keys)));
     }
