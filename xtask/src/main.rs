@@ -14,7 +14,8 @@
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
 //! `cargo xtask sanitize thread|address` runs the Rust tests under a sanitizer;
 //! `cargo xtask fuzz [TARGET]` feeds hostile bytes to every decoder (`cargo xtask fuzz --help`);
-//! `cargo xtask page` checks the laboratory's pages in headless Chromium;
+//! `cargo xtask page` checks the laboratory's pages in headless Chromium, and
+//! `cargo xtask page --publish` the records that are published;
 //! `cargo xtask loom` runs the models of the lock-free index and of the hand-overs between writers;
 //! `cargo xtask seeded-bugs` counts how many bugs on purpose the simulator finds.
 
@@ -34,6 +35,7 @@ mod names;
 mod oracle;
 mod page;
 mod paths;
+mod publish;
 mod sanitize;
 mod seeded;
 mod source;
@@ -102,13 +104,14 @@ fn main() -> ExitCode {
         ["examples", rest @ ..] => examples::run(&root(), rest),
         ["guide", rest @ ..] => guide::run(&root(), rest),
         ["fuzz", rest @ ..] => trials::fuzz(&root(), rest),
+        ["page", "--publish", rest @ ..] => publish::run(&root(), rest),
         ["page", rest @ ..] => page::run(rest),
         ["loom", rest @ ..] => trials::loom(&root(), rest),
         ["seeded-bugs", rest @ ..] => seeded::run(&root(), rest),
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | install [--prefix DIR] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | seeded-bugs [--quick | --long] [--only NAME]"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | install [--prefix DIR] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME]"
             );
             return ExitCode::from(2);
         }

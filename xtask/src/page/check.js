@@ -105,7 +105,8 @@
       if (box.width === 0 || isFolded(chart)) continue;
       const lines = [...chart.querySelectorAll("polyline")];
       const points = lines.reduce((sum, line) => sum + line.points.numberOfItems, 0);
-      if (points === 0) add("empty chart", name(chart));
+      const dots = chart.querySelectorAll("circle").length;
+      if (points + dots === 0) add("empty chart", name(chart));
       if (box.width < 200 || box.height < 80) add("small chart", name(chart));
       for (const text of chart.querySelectorAll("text")) {
         if (text.getBoundingClientRect().height < 9) { add("small text", name(text)); break; }
