@@ -136,7 +136,7 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
         ),
         (
             &["byrx", "--quick", "--engine=lib:/no/such.so", "--out=o2"],
-            "no engine ran",
+            "there is no file /no/such.so",
         ),
         (
             &["byrx", "--quick", "--out=o3", "--", "--nonsense=1"],
@@ -148,6 +148,10 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
         assert_eq!(output.status.code(), Some(1), "{args:?}");
         let said = text(&output.stderr);
         assert!(said.contains(expected), "{args:?}: {said}");
+        let made = std::fs::read_dir(directory.path())
+            .expect("is there")
+            .count();
+        assert_eq!(made, 0, "{args:?} made a directory");
     }
     let help = run(directory.path(), &[]);
     assert!(

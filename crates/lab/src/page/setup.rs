@@ -319,9 +319,10 @@ fn chart(record: &Record, lines: &[Line<'_>]) -> String {
         let marks = others.iter().enumerate().filter_map(|(style, engine)| {
             let engines = [*engine, record.base];
             let found = ratio::between(record, line.step, engines, line.figure, line.aim)?;
-            let (low, high) = match found.has_interval() {
-                true => (found.low, found.high),
-                false => (found.min, found.max),
+            let (low, high) = if found.has_interval() {
+                (found.low, found.high)
+            } else {
+                (found.min, found.max)
             };
             Some(Mark {
                 style,

@@ -94,7 +94,8 @@ fn nothing_is_claimed_from_few_pairs_a_busy_machine_or_a_part() {
         change(&mut record);
         headline_of(&record)
     };
-    let cases: [(fn(&mut Record), &str); 3] = [
+    type Change = fn(&mut Record);
+    let cases: [(Change, &str); 3] = [
         (|record| record.pairs = 1, "(1 pair)"),
         (
             |record| record.complete = false,
