@@ -8,6 +8,8 @@
 //!
 //! Used by one thread; the threads of a scenario belong to its schedule.
 
+mod trees;
+
 use crate::disk::SimFs;
 use crate::model::area::Area;
 use crate::model::judge::{Kind, violation};
@@ -45,6 +47,15 @@ const SCENARIOS: &[(&str, &[Area], Scenario)] = &[
     ("views", &[Area::Tables], views),
     ("snapshots", &[Area::Tables], snapshots),
     ("families", &[Area::Tables], families),
+    ("bases", &[Area::Tables], trees::bases),
+    ("moves", &[Area::Tables], trees::moves),
+    (
+        "ingested",
+        &[Area::Tables, Area::Ingestion],
+        trees::ingested,
+    ),
+    ("exclusive", &[Area::Tables], trees::exclusive),
+    ("copies", &[Area::Tables], trees::copies),
     ("cache", &[Area::Reading], cache),
     ("closing", &[Area::Threads], closing),
     ("locks", &[Area::Transactions], locks),

@@ -1,0 +1,331 @@
+//! Scenarios about plans that others overtake: what compacts, moves, ingests and copies runs beside
+//! each other, and no answer changes.
+//!
+//! A compaction filter that keeps everything sleeps on the schedule's clock, so jobs last while
+//! others go on.
+
+use super::{Stage, check, join};
+use crate::rng::Rng;
+use esker::options::CompactFilesOptions;
+use esker::{
+    CheckpointOptions, CompactRangeOptions, CompactionFilter, CompactionFilterFactory, Db,
+    Decision, FilterContext, FilterValue, IngestOptions, Options, SstFileWriter,
+};
+use esker_status::{ErrorKind, Result};
+use esker_sync::Arc;
+use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A filter that keeps every entry and sleeps at each while it is on.
+#[derive(Default)]
+struct Slow {
+    on: AtomicBool,
+    /// Entries that were seen while it was on.
+    held: AtomicU64,
+}
+
+impl CompactionFilter for Slow {
+    fn name(&self) -> &str {
+        "sim.Slow"
+    }
+    fn filter(&self, _: u8, _: &[u8], _: FilterValue<'_>, _: &mut Vec<u8>) -> Decision {
+        if self.on.load(Ordering::SeqCst) {
+            self.held.fetch_add(1, Ordering::SeqCst);
+            esker_sync::sleep(Duration::from_millis(1));
+        }
+        Decision::Keep
+    }
+}
+
+impl Slow {
+    /// Waits until a job is held, for a while.
+    fn wait(&self) {
+        for _ in 0..200 {
+            if self.held.load(Ordering::SeqCst) > 0 {
+                return;
+            }
+            esker_sync::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// A tree of small levels that compacts nothing by itself.
+fn quiet(stage: &Stage, filter: &Arc<Slow>) -> Result<Options> {
+    let mut options = stage.options()?;
+    for (name, value) in [
+        ("disable_auto_compactions", "true"),
+        ("compression", "kNoCompression"),
+        ("max_background_jobs", "6"),
+    ] {
+        options.set_in_place(name, value)?;
+    }
+    options.family.compaction_filter = Some(Arc::clone(filter) as Arc<dyn CompactionFilter>);
+    Ok(options)
+}
+
+/// The tables of level 0.
+fn upper_tables(db: &Db) -> Vec<PathBuf> {
+    let files = db.live_files_metadata().into_iter();
+    let upper = files.filter(|f| f.level == 0);
+    upper.map(|f| PathBuf::from(f.name)).collect()
+}
+
+fn upper_to(db: &Db, level: u8) -> Result<()> {
+    let family = db.default_family_handle();
+    db.compact_files(&family, &upper_tables(db), level)?;
+    Ok(())
+}
+
+fn value_of(tag: &str, key: u64, size: usize) -> Vec<u8> {
+    let mut value = format!("{tag}.{key}.").into_bytes();
+    let mut noise = Rng::new(key ^ size as u64);
+    while value.len() < size {
+        value.push(b'a' + noise.below(26) as u8);
+    }
+    value
+}
+
+/// Writes keys with values of a size, and flushes them.
+fn fill(db: &Db, keys: std::ops::Range<u64>, tag: &str, size: usize) -> Result<()> {
+    for key in keys {
+        db.put(format!("k{key:03}"), value_of(tag, key, size))?;
+    }
+    db.flush()
+}
+
+/// A manual compaction lists its levels, waits for an automatic one that goes to a level above the
+/// base of that moment, and then takes newer data down.
+pub(super) fn bases(stage: &Stage) -> Result<()> {
+    let (slow, mut rng) = (Arc::new(Slow::default()), stage.rng());
+    let mut options = quiet(stage, &slow)?;
+    options.set_in_place("max_bytes_for_level_base", "1000")?;
+    options.set_in_place("write_buffer_size", "1638")?;
+    let db = Db::open(super::DIR, options)?;
+    let family = db.default_family_handle();
+    fill(&db, 0..50, "base", 800)?;
+    upper_to(&db, 6)?;
+    fill(&db, 0..25, "mid", 400)?;
+    upper_to(&db, 5)?;
+    for _ in 0..12 {
+        fill(&db, 0..5, "old", 6)?;
+    }
+    slow.on.store(true, Ordering::SeqCst);
+    db.set_options(&family, &[("disable_auto_compactions", "false")])?;
+    slow.wait();
+    db.set_options(&family, &[("disable_auto_compactions", "true")])?;
+    db.set_options(&family, &[("write_buffer_size", "6710886")])?;
+    fill(&db, 0..50, "new", 1600)?;
+    let mut threads = Vec::new();
+    for _ in 0..2 {
+        let (db2, family, before) = (db.clone(), family.clone(), rng.below(3));
+        threads.push(stage.spawn(&db, move || {
+            esker_sync::sleep(Duration::from_millis(before));
+            let how = CompactRangeOptions::default();
+            db2.compact_range_opt(&family, None, None, &how)
+        })?);
+    }
+    esker_sync::sleep(Duration::from_millis(rng.below(40)));
+    slow.on.store(false, Ordering::SeqCst);
+    join(threads);
+    for key in 0..50 {
+        let found = db.get(format!("k{key:03}"))?;
+        let is_newest = found.is_some_and(|v| v.starts_with(b"new."));
+        check(is_newest, "an older value is read")?;
+    }
+    Ok(())
+}
+
+/// A level is moved up while newer data goes to a level between.
+pub(super) fn moves(stage: &Stage) -> Result<()> {
+    let (slow, mut rng) = (Arc::new(Slow::default()), stage.rng());
+    let db = Db::open(super::DIR, quiet(stage, &slow)?)?;
+    let family = db.default_family_handle();
+    db.put("k", "old")?;
+    db.flush()?;
+    upper_to(&db, 6)?;
+    db.put("k", "new")?;
+    db.flush()?;
+    slow.on.store(true, Ordering::SeqCst);
+    let (db2, to) = (db.clone(), 3 + rng.below(2) as u8);
+    let below = stage.spawn(&db, move || upper_to(&db2, to))?;
+    if rng.one_in(2) {
+        slow.wait();
+    }
+    let mut how = CompactRangeOptions::default();
+    how.change_level = true;
+    how.target_level = 1 + rng.below(3) as i32;
+    how.exclusive_manual_compaction = rng.one_in(2);
+    let moved = db.compact_range_opt(&family, Some(b"x"), Some(b"y"), &how);
+    slow.on.store(false, Ordering::SeqCst);
+    join(vec![below]);
+    if let Err(e) = moved {
+        let is_refused = matches!(e.kind(), ErrorKind::NotSupported | ErrorKind::Busy);
+        check(is_refused, &format!("change_level: {e}"))?;
+    }
+    let found = db.get("k")?;
+    check(found.as_deref() == Some(b"new"), "an older value is read")
+}
+
+/// A file is ingested between a write and its flush, and merged with an older one in level 0.
+pub(super) fn ingested(stage: &Stage) -> Result<()> {
+    let (slow, mut rng) = (Arc::new(Slow::default()), stage.rng());
+    let options = quiet(stage, &slow)?;
+    let db = Db::open(super::DIR, options.clone())?;
+    let family = db.default_family_handle();
+    for (k, m) in [("0", "0"), ("1", "1")] {
+        for (key, value) in [("a", "0"), ("k", k), ("m", m), ("z", "0")] {
+            db.put(key, value)?;
+        }
+        db.flush()?;
+        if k == "0" {
+            upper_to(&db, 6)?;
+        }
+    }
+    db.put("k", "2")?;
+    let path = Path::new("/ingested.sst");
+    let mut writer = SstFileWriter::new(&options)?;
+    writer.open(path)?;
+    writer.put("m", "2")?;
+    writer.finish()?;
+    db.ingest(&family, &[path], &IngestOptions::default())?;
+    slow.on.store(rng.one_in(2), Ordering::SeqCst);
+    let db2 = db.clone();
+    let merged = stage.spawn(&db, move || {
+        let mut how = CompactFilesOptions::default();
+        how.output_file_size_limit = u64::MAX;
+        let family = db2.default_family_handle();
+        db2.compact_files_opt(&family, &upper_tables(&db2), 0, &how)
+            .map(|_| ())
+    })?;
+    let wait = rng.below(6);
+    let db2 = db.clone();
+    let flushed = stage.spawn(&db, move || {
+        esker_sync::sleep(Duration::from_millis(wait));
+        db2.flush()
+    })?;
+    let reads = |text| {
+        for key in ["k", "m"] {
+            let found = db.get(key)?;
+            check(found.as_deref() == Some(b"2"), text)?;
+        }
+        Ok(())
+    };
+    for _ in 0..4 {
+        reads("an older value is read")?;
+        esker_sync::sleep(Duration::from_millis(1));
+    }
+    join(vec![merged, flushed]);
+    reads("an older value is read at last")
+}
+
+/// Filters of manual compactions that are alive: how many, and the most.
+#[derive(Default)]
+struct Alive {
+    now: AtomicU64,
+    most: AtomicU64,
+}
+
+struct Counting(Arc<Alive>);
+
+struct Counted(Arc<Alive>);
+
+impl CompactionFilterFactory for Counting {
+    fn name(&self) -> &str {
+        "sim.Counting"
+    }
+    fn create(&self, context: &FilterContext) -> Option<Arc<dyn CompactionFilter>> {
+        if !context.is_manual_compaction {
+            return None;
+        }
+        let now = 1 + self.0.now.fetch_add(1, Ordering::SeqCst);
+        self.0.most.fetch_max(now, Ordering::SeqCst);
+        Some(Arc::new(Counted(Arc::clone(&self.0))))
+    }
+}
+
+impl CompactionFilter for Counted {
+    fn name(&self) -> &str {
+        "sim.Counted"
+    }
+    fn filter(&self, _: u8, _: &[u8], _: FilterValue<'_>, _: &mut Vec<u8>) -> Decision {
+        esker_sync::sleep(Duration::from_millis(1));
+        Decision::Keep
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Exclusive manual compactions of several callers, of ranges that do not meet, run one at a time.
+pub(super) fn exclusive(stage: &Stage) -> Result<()> {
+    let (alive, slow) = (Arc::new(Alive::default()), Arc::new(Slow::default()));
+    let mut options = quiet(stage, &slow)?;
+    options.set_in_place("max_subcompactions", "1")?;
+    options.family.compaction_filter = None;
+    options.family.compaction_filter_factory = Some(Arc::new(Counting(Arc::clone(&alive))));
+    let db = Db::open(super::DIR, options)?;
+    for keys in [0..3, 10..13, 20..23] {
+        fill(&db, keys, "v", 20)?;
+        upper_to(&db, 5)?;
+    }
+    alive.most.store(0, Ordering::SeqCst);
+    let mut threads = Vec::new();
+    for n in 0..3 {
+        let db2 = db.clone();
+        threads.push(stage.spawn(&db, move || {
+            let mut how = CompactRangeOptions::default();
+            how.exclusive_manual_compaction = true;
+            let (begin, end) = (format!("k0{n}0"), format!("k0{n}9"));
+            let family = db2.default_family_handle();
+            db2.compact_range_opt(&family, Some(begin.as_bytes()), Some(end.as_bytes()), &how)
+        })?);
+    }
+    join(threads);
+    let most = alive.most.load(Ordering::SeqCst);
+    check(most == 1, "exclusive compactions run at once, or none does")
+}
+
+/// A checkpoint that is made under a writer holds what was acknowledged before, and no hole.
+pub(super) fn copies(stage: &Stage) -> Result<()> {
+    const WRITES: u64 = 12;
+    let db = stage.open()?;
+    let acknowledged = Arc::new(AtomicU64::new(0));
+    let (db2, noted) = (db.clone(), Arc::clone(&acknowledged));
+    let writer = stage.spawn(&db, move || {
+        for n in 1..=WRITES {
+            db2.put(format!("k{n:03}"), "v")?;
+            noted.store(n, Ordering::SeqCst);
+            if n % 5 == 0 {
+                db2.flush()?;
+            }
+        }
+        Ok(())
+    })?;
+    let db2 = db.clone();
+    let compactor = stage.spawn(&db, move || db2.compact_range(None, None))?;
+    let mut rng = stage.rng();
+    for copy in 0..2 {
+        let least = acknowledged.load(Ordering::SeqCst);
+        let mut how = CheckpointOptions::default();
+        how.log_size_for_flush = *rng.pick(&[0, 100, u64::MAX]);
+        let path = format!("/copy{copy}");
+        db.checkpoint_opt(&path, &how)?;
+        let most = acknowledged.load(Ordering::SeqCst) + 1;
+        let copied = Db::open(&path, stage.options()?)?;
+        let there = (1..=WRITES).map(|n| copied.get(format!("k{n:03}")));
+        let there: Vec<bool> = there.map(|v| Ok(v?.is_some())).collect::<Result<_>>()?;
+        let first = there.iter().take_while(|is| **is).count();
+        let all = there.iter().filter(|is| **is).count();
+        check(first == all, "a checkpoint has a hole")?;
+        let first = first as u64;
+        check(first >= least, "a checkpoint lacks what was acknowledged")?;
+        check(first <= most, "a checkpoint has what was not written")?;
+        copied.close()?;
+    }
+    join(vec![writer, compactor]);
+    Ok(())
+}
