@@ -10,10 +10,12 @@
 //! long run is `ESKER_MODEL_OPS=2000000 cargo test --release -p esker --test model -- --ignored
 //! --nocapture`; `ESKER_MODEL_SEED` starts it at another seed.
 
+mod beside;
 #[path = "../common/mod.rs"]
 mod common;
 mod orders;
 
+use beside::{Neutral, shrink};
 use common::{Rng, copy_dir, number, remove_dir};
 use esker::{
     CompactRangeOptions, Db, DbIterator, Env, FamilyDescriptor, FamilyHandle, FlushOptions,
@@ -23,6 +25,7 @@ use orders::{FAMILIES, Key, Map, ORDERS, State, options_of};
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// An iterator that stays open, and what it should see.
 struct OpenIterator {
@@ -186,14 +189,26 @@ struct Run {
     snapshots: Vec<(Snapshot, State)>,
     iterators: Vec<OpenIterator>,
     keys: u64,
+    /// Threads that call beside this one, where trees are small.
+    neutral: Option<Neutral>,
+    is_small: bool,
+    /// How many calls those threads made.
+    calls: Arc<AtomicU64>,
+    /// Files that were ingested.
+    ingested: u64,
 }
 
 impl Run {
-    fn new(seed: u64, env: Env, dir: PathBuf) -> Run {
+    fn new(seed: u64, env: Env, dir: PathBuf, is_small: bool) -> Run {
         let mut rng = Rng::new(seed);
-        let families: Vec<_> = (0..5)
+        let mut families: Vec<_> = (0..5)
             .map(|f| FamilyDescriptor::new(FAMILIES[f], options_of(f, &mut rng)))
             .collect();
+        if is_small {
+            families
+                .iter_mut()
+                .for_each(|f| shrink(&mut f.options, &mut rng));
+        }
         let mut options = Options::new()
             .create_if_missing(true)
             .create_missing_column_families(true)
@@ -205,7 +220,11 @@ impl Run {
         options.db.max_total_wal_size = *rng.pick(&[0, 64 << 10]);
         options.db.avoid_flush_during_recovery = rng.one_in(2);
         options.db.max_open_files = *rng.pick(&[-1, 20]);
-        let keys = *rng.pick(&[60, 600, 4000]);
+        let keys = if is_small {
+            400
+        } else {
+            *rng.pick(&[60, 600, 4000])
+        };
         let mut run = Run {
             seed,
             rng,
@@ -220,6 +239,10 @@ impl Run {
             snapshots: Vec::new(),
             iterators: Vec::new(),
             keys,
+            neutral: None,
+            is_small,
+            calls: Arc::default(),
+            ingested: 0,
         };
         run.open();
         run
@@ -241,6 +264,15 @@ impl Run {
             .map(|n| db.family(n).expect("opened by name"))
             .collect();
         self.db = Some(db);
+        self.call_beside();
+    }
+
+    /// Starts the threads that call beside this one.
+    fn call_beside(&mut self) {
+        if self.is_small {
+            let seed = self.rng.next();
+            self.neutral = Some(Neutral::start(self.db(), &self.handles, seed, &self.calls));
+        }
     }
 
     fn family(&mut self) -> usize {
@@ -557,6 +589,7 @@ impl Run {
     }
 
     fn reopen(&mut self) {
+        self.neutral = None;
         self.forget_readers();
         let db = self.db.take().expect("open");
         self.handles.clear();
@@ -570,6 +603,7 @@ impl Run {
 
     /// Goes on with a copy of the directory, taken while the database is open: what a kill leaves.
     fn reopen_killed(&mut self) {
+        self.neutral = None;
         self.forget_readers();
         let old = self.path();
         self.db()
@@ -587,6 +621,7 @@ impl Run {
 
     /// Drops a family and makes it again, empty, under another number.
     fn recreate_family(&mut self) {
+        self.neutral = None;
         let f = 1 + self.rng.below(4) as usize;
         let old = self.handles[f].clone();
         self.db()
@@ -613,6 +648,7 @@ impl Run {
             }
         }
         self.iterators.retain(|it| it.family != f);
+        self.call_beside();
     }
 
     fn verify(&self) {
@@ -698,7 +734,7 @@ fn esker_id(handle: &FamilyHandle) -> esker_format::FamilyId {
 
 /// Runs `ops` operations of `seed`, and says which one failed.
 fn run(seed: u64, ops: u64, env: Env, dir: PathBuf) {
-    let mut run = Run::new(seed, env, dir);
+    let mut run = Run::new(seed, env, dir, false);
     for op in 0..ops {
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run.step()));
         if let Err(panic) = done {
