@@ -1,4 +1,5 @@
-//! A workload on a working disk: the open database is compared with the model all the time.
+//! A workload on a working disk: the open database is compared with the model all the time, or
+//! copies of it are.
 //!
 //! What power cuts show only by chance (a filter that denies a key, a version that a snapshot still
 //! needs) is looked for here. Used by one thread; runs share a [`SimEnv`].
@@ -52,6 +53,46 @@ fn play(world: &SimEnv, seed: u64, counts: &mut Counts) -> Result<(), Violation>
     drop(held);
     drop(session.finish());
     Ok(())
+}
+
+/// The workload of `seed`, of which checkpoints are made and backups restored, and compared.
+fn play_copies(world: &SimEnv, seed: u64, counts: &mut Counts) -> Result<(), Violation> {
+    let settings = Settings::draw(seed);
+    let disk = empty_disk().map_err(broken("disk"))?.without_log();
+    let opened = Session::open(world, &settings, &disk, State::default(), seed);
+    let mut session = opened.map_err(|e| violation(Kind::Unopenable, e.to_string()))?;
+    let mut rng = Rng::new(seed ^ 0x636f_7079);
+    session.begin().map_err(broken("begin"))?;
+    for _ in 0..STEPS {
+        session.run(1).map_err(broken("step"))?;
+        match rng.below(6) {
+            0..2 => {
+                session.check_checkpoint()?;
+                counts.checkpoints += 1;
+            }
+            2 => {
+                session.check_backup()?;
+                counts.restores += 1;
+            }
+            _ => {}
+        }
+    }
+    judge::compare(&session, "copies")?;
+    drop(session.finish());
+    Ok(())
+}
+
+/// The workload of `seed` with its copies.
+pub fn copies(world: &SimEnv, seed: u64, counts: &mut Counts) -> Option<Failure> {
+    counts.runs += 1;
+    let done = world.play(seed, |world| play_copies(world, seed, counts));
+    done.err().map(|violation| Failure {
+        seed,
+        story: Story::Copies,
+        cuts: Vec::new(),
+        violation,
+        left: String::new(),
+    })
 }
 
 /// The workload of `seed`.

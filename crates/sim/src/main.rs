@@ -34,8 +34,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// writes, failed fsyncs); errors must be returned, reads go on, writes resume when the disk is
 /// well, and a crash afterwards finds what was acknowledged.
 ///
-/// With --looks, the open database is compared with the model all the time. With --schedules,
-/// threads race in small scenarios, in another order for each seed.
+/// With --looks, the open database is compared with the model all the time, with --copies its
+/// checkpoints and restored backups are. With --schedules, threads race in small scenarios, in another order for each seed.
 #[derive(Parser, Debug)]
 #[command(
     version,
@@ -64,6 +64,9 @@ struct Args {
     /// Checks of open databases on working disks
     #[arg(long, default_value_t = 0, value_name = "N")]
     looks: u64,
+    /// Checkpoints of open databases to compare, with a backup restored for each three
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    copies: u64,
     /// Schedules of racing threads
     #[arg(long, default_value_t = 0, value_name = "N")]
     schedules: u64,
@@ -115,6 +118,7 @@ impl Args {
                 states: self.states,
                 failed_calls: self.faults,
                 looks: self.looks,
+                copies: self.copies,
                 schedules: self.schedules,
             },
             limit: self.minutes.map(|m| Duration::from_secs(m * 60)),
@@ -239,7 +243,7 @@ fn damaged(text: &str) -> esker_status::Result<ExitCode> {
 fn replay(world: &SimEnv, text: &str) -> esker_status::Result<Vec<Failure>> {
     let wrong = || {
         esker_status::Error::invalid_argument(format!(
-            "--replay takes `crash SEED CUT[+CUT]`, `fault SEED PLAN TRIAL`, `live SEED`, `schedule SEED SCENARIO`, `repair SEED` or `rot seed-N MODE PATH:CHANGE`, not {text}"
+            "--replay takes `crash SEED CUT[+CUT]`, `fault SEED PLAN TRIAL`, `live SEED`, `copies SEED`, `schedule SEED SCENARIO`, `repair SEED` or `rot seed-N MODE PATH:CHANGE`, not {text}"
         ))
     };
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -256,6 +260,9 @@ fn replay(world: &SimEnv, text: &str) -> esker_status::Result<Vec<Failure>> {
             run::replay(world, seed, cut, &mut counts)?
         }
         Some(&"repair") => corruption::repairs::turn(seed, corruption::repairs::USUAL, &mut counts),
+        Some(&"copies") => live_check::copies(world, seed, &mut counts)
+            .into_iter()
+            .collect(),
         Some(&"live") => live_check::run(world, seed, &mut counts)
             .into_iter()
             .collect(),

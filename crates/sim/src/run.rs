@@ -37,6 +37,8 @@ pub enum Story {
     Fault(Plan, u64),
     /// A workload on a disk that is well, looked at all the time.
     Live,
+    /// The same, of which copies were made and compared.
+    Copies,
     /// Threads raced in the scenario of this name.
     Schedule(&'static str),
     /// The finished database was damaged.
@@ -69,6 +71,7 @@ impl Failure {
             Story::Crash => format!("crash {seed} {cuts}"),
             Story::Fault(plan, trial) => format!("fault {seed} {plan} {trial} {cuts}"),
             Story::Live => format!("live {seed}"),
+            Story::Copies => format!("copies {seed}"),
             Story::Schedule(scenario) => format!("schedule {seed} {scenario}"),
             Story::Rot(damage) => format!("rot seed-{seed} {damage}"),
             Story::Repair(what) => format!("repair {seed} ({what})"),
@@ -116,6 +119,10 @@ pub struct Counts {
     pub failed_calls: u64,
     /// Looks at open databases on disks that are well.
     pub looks: u64,
+    /// Checkpoints that were opened and compared, entry by entry.
+    pub checkpoints: u64,
+    /// Backups that were restored and compared.
+    pub restores: u64,
     /// Schedules of racing threads.
     pub schedules: u64,
     /// Damages to databases at rest.
@@ -138,6 +145,8 @@ impl Counts {
         self.faults += other.faults;
         self.failed_calls += other.failed_calls;
         self.looks += other.looks;
+        self.checkpoints += other.checkpoints;
+        self.restores += other.restores;
         self.schedules += other.schedules;
         self.damages += other.damages;
         self.repairs += other.repairs;
@@ -243,8 +252,9 @@ pub fn judge_state(
     }
     if !history.backups.is_empty() && rng.one_in(4) {
         let disk = SimFs::from_image(image.clone()).without_log();
-        if let Err(v) = backups::check(world, history, cut.at, &disk, &mut rng.fork()) {
-            return fail(vec![cut], v, point.describe(&image));
+        match backups::check(world, history, cut.at, &disk, &mut rng.fork()) {
+            Ok(restored) => counts.restores += u64::from(restored),
+            Err(v) => return fail(vec![cut], v, point.describe(&image)),
         }
     }
     let child = session.finish();

@@ -30,6 +30,8 @@ pub struct Wanted {
     pub failed_calls: u64,
     /// Looks at open databases on disks that are well.
     pub looks: u64,
+    /// Copies of open databases that are compared.
+    pub copies: u64,
     /// Schedules of racing threads.
     pub schedules: u64,
 }
@@ -57,7 +59,7 @@ pub struct Found {
     /// What was wrong, by kind, at most as many as one can read.
     pub failures: Vec<Failure>,
     /// How many there were of each kind, in the order of `Kind`.
-    pub violations: [u64; 4],
+    pub violations: [u64; 5],
     /// How long it took.
     pub took: Duration,
     shown: Option<Instant>,
@@ -69,10 +71,17 @@ enum Kind {
     States,
     Faults,
     Looks,
+    Copies,
     Schedules,
 }
 
-const KINDS: [Kind; 4] = [Kind::States, Kind::Faults, Kind::Looks, Kind::Schedules];
+const KINDS: [Kind; 5] = [
+    Kind::States,
+    Kind::Faults,
+    Kind::Looks,
+    Kind::Copies,
+    Kind::Schedules,
+];
 const SHOWN: usize = 20;
 
 impl Kind {
@@ -81,6 +90,7 @@ impl Kind {
             Kind::States => "crash states",
             Kind::Faults => "failed calls",
             Kind::Looks => "looks at live databases",
+            Kind::Copies => "checkpoints compared",
             Kind::Schedules => "schedules",
         }
     }
@@ -90,6 +100,8 @@ impl Kind {
             Kind::States => counts.states,
             Kind::Faults => counts.failed_calls,
             Kind::Looks => counts.looks,
+            // Backups are restored in crash states as well.
+            Kind::Copies => counts.checkpoints,
             Kind::Schedules => counts.schedules,
         }
     }
@@ -99,6 +111,7 @@ impl Kind {
             Kind::States => wanted.states,
             Kind::Faults => wanted.failed_calls,
             Kind::Looks => wanted.looks,
+            Kind::Copies => wanted.copies,
             Kind::Schedules => wanted.schedules,
         }
     }
@@ -127,6 +140,7 @@ impl fmt::Display for Found {
                     c.runs, c.nested, c.refused
                 )?,
                 Kind::Faults => writeln!(f, " ({} trials with crashes)", c.faults)?,
+                Kind::Copies => writeln!(f, " ({} backups restored and compared)", c.restores)?,
                 _ => writeln!(f)?,
             }
         }
@@ -164,6 +178,7 @@ impl Shared<'_> {
                 3 | 8 | 13 => Kind::Faults,
                 18 => Kind::Looks,
                 19 => Kind::Schedules,
+                17 => Kind::Copies,
                 _ => Kind::States,
             };
             return (self.start.elapsed() < limit).then_some(turn);
@@ -224,6 +239,9 @@ impl Shared<'_> {
                 }
                 Kind::Faults => trial::trials(world, seed, TRIALS, &mut counts),
                 Kind::Looks => live_check::run(world, seed, &mut counts)
+                    .into_iter()
+                    .collect(),
+                Kind::Copies => live_check::copies(world, seed, &mut counts)
                     .into_iter()
                     .collect(),
                 Kind::Schedules => {

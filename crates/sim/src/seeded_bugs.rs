@@ -54,7 +54,16 @@ fn turn(
             .map(|seed| schedules(seed, about.filter(|_| seed % 2 == 0), seen, counts))
             .find(|failures| !failures.is_empty())
             .unwrap_or_default(),
-        Hunter::Model => live_check::run(world, seed, counts).into_iter().collect(),
+        Hunter::Model => {
+            // Every fourth workload is copied.
+            let copies = if seed % 16 < 4 {
+                live_check::copies(world, seed, counts)
+            } else {
+                None
+            };
+            let live = live_check::run(world, seed, counts);
+            live.into_iter().chain(copies).collect()
+        }
         Hunter::Faults => trial::trials(world, seed, 12, counts),
         Hunter::Rot => corruption::turn(seed, 400, counts),
         Hunter::Repairs => corruption::repairs::turn(seed, corruption::repairs::USUAL, counts),
@@ -68,7 +77,7 @@ fn turn(
 
 fn cases(kind: Hunter, counts: &Counts) -> u64 {
     match kind {
-        Hunter::Model => counts.looks,
+        Hunter::Model => counts.looks + counts.checkpoints,
         Hunter::Faults => counts.failed_calls,
         Hunter::Schedules => counts.schedules,
         Hunter::Rot => counts.damages,

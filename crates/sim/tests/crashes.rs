@@ -2,8 +2,8 @@
 //! acknowledged as synced is missing, and what is there is a prefix.
 //!
 //! `ESKER_SIM_SEED` starts at another seed, `ESKER_SIM_STATES`, `ESKER_SIM_FAULTS`,
-//! `ESKER_SIM_LOOKS` and `ESKER_SIM_SCHEDULES` give other numbers, as CI does; by the million use
-//! the binary `esker-sim`.
+//! `ESKER_SIM_LOOKS`, `ESKER_SIM_COPIES` and `ESKER_SIM_SCHEDULES` give other numbers, as CI does;
+//! by the million use the binary `esker-sim`.
 
 use esker_sim::run::Failure;
 use esker_sim::seed_sweep::{Found, Plan, Wanted, sweep};
@@ -65,6 +65,15 @@ fn failed_calls_lose_nothing_that_was_acknowledged() {
         failed_calls: number("ESKER_SIM_FAULTS", 700),
         ..Wanted::default()
     });
+}
+
+#[test]
+fn copies_hold_what_the_database_held() {
+    let found = clean(Wanted {
+        copies: number("ESKER_SIM_COPIES", 600),
+        ..Wanted::default()
+    });
+    assert!(found.counts.restores * 5 > found.counts.checkpoints);
 }
 
 #[test]

@@ -357,8 +357,8 @@ fn on_disk(seed: u64, steps: u64) {
 #[test]
 fn calls_beside_the_model_change_no_contents() {
     let first = number("ESKER_MODEL_SEED", 1) + 500;
-    let steps = number("ESKER_MODEL_OPS", 12_000);
-    for seed in first..first + number("ESKER_MODEL_SEEDS", 5) {
+    let steps = number("ESKER_MODEL_OPS", 8_000);
+    for seed in first..first + number("ESKER_MODEL_SEEDS", 3) {
         in_memory(seed, steps);
     }
     on_disk(first, steps / 3);

@@ -8,12 +8,14 @@
 use crate::tree::{ENTRY_BYTES, Entry, Model, policy};
 use crate::universal;
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq, ValueType};
+use esker_lsm::check::overtaking;
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::pick::manual::{
-    BottommostLevelCompaction, ManualRange, ManualStep, Step, files_within, plan_files, plan_step,
-    promote_level0, refit_level, steps,
+    BottommostLevelCompaction, ManualRange, ManualStep, Move, Step, files_within, plan_files,
+    plan_step, promote_level0, refit_level, steps,
 };
 use esker_lsm::pick::{CompactionPri, CompactionStyle, Policy};
+use esker_lsm::plan::Ticket;
 use esker_lsm::score::targets;
 use esker_lsm::shape::draw;
 use esker_status::ErrorKind;
@@ -42,6 +44,8 @@ enum Act {
     /// The deepest level moves: to this level, or as far up as it may.
     Refit(Option<u8>),
     Promote(u8),
+    /// A move that was decided is installed.
+    Moved,
     DeleteFiles(u8, u8, bool),
     /// The base, the ratio of levels, and the size of files, in entries.
     Shape(u64, u32, u64),
@@ -67,8 +71,8 @@ struct Caller {
 struct Beside {
     tree: Model,
     mem: BTreeMap<u8, Entry>,
-    /// The newest epoch number; the counter of a family.
-    epoch: u64,
+    /// Levels that move: decided and reserved, and not yet installed.
+    moving: Vec<(Move, Ticket)>,
     callers: [Option<Caller>; CALLERS],
 }
 
@@ -79,14 +83,14 @@ impl Beside {
         Beside {
             tree,
             mem: BTreeMap::new(),
-            epoch: 0,
+            moving: Vec::new(),
             callers: [None, None],
         }
     }
 
-    fn next_epoch(&mut self) -> u64 {
-        self.epoch += 1;
-        self.epoch
+    /// What comes without a number gets the next one of the family.
+    fn next_epoch(&self) -> u64 {
+        self.tree.version.last_epoch() + 1
     }
 
     fn write(&mut self, writes: &[(u8, bool)]) {
@@ -203,6 +207,7 @@ impl Beside {
         if self.mem.range(lo..=hi).next().is_some() {
             self.flush();
         }
+        self.tree.ingests = true;
         let (level, seq) = self.place(lo, hi);
         for e in entries.values_mut() {
             e.seq = seq;
@@ -267,8 +272,7 @@ impl Beside {
         let up = (1..from.0).rev().take_while(empty).last();
         let to = Level(to.or(up).unwrap_or(from.0));
         match refit_level(v, &self.tree.busy, from, to) {
-            Ok(Some(edit)) => self.tree.install(edit),
-            Ok(None) => {}
+            Ok(moved) => self.reserve(moved),
             Err(e) => assert!(
                 matches!(e.kind(), ErrorKind::NotSupported | ErrorKind::Busy),
                 "{e}"
@@ -279,8 +283,28 @@ impl Beside {
     fn promote(&mut self, to: u8) {
         self.drain();
         match promote_level0(&self.tree.version, &self.tree.busy, Level(to)) {
-            Ok(edit) => self.tree.install(edit),
+            Ok(moved) => self.reserve(moved),
             Err(e) => assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}"),
+        }
+    }
+
+    fn reserve(&mut self, moved: Option<Move>) {
+        if let Some(moved) = moved {
+            let ticket = moved.reserve(&mut self.tree.busy);
+            self.moving.push((moved, ticket));
+        }
+    }
+
+    /// A move that was decided takes effect.
+    fn install_move(&mut self) {
+        if let Some((moved, ticket)) = self.moving.pop() {
+            let v = self.tree.version.clone();
+            let gone = moved.edit.deleted.iter();
+            let leaving = gone.filter_map(|(_, n)| v.find_file(*n));
+            let passed = overtaking(&v, leaving, moved.to);
+            assert!(passed.is_none(), "{passed:?} in\n{}", draw(&v));
+            self.tree.install(moved.edit);
+            self.tree.busy.release(ticket);
         }
     }
 
@@ -329,6 +353,7 @@ impl Beside {
             Act::Ingest(writes) => self.ingest(writes),
             Act::Refit(to) => self.refit(*to),
             Act::Promote(to) => self.promote(*to),
+            Act::Moved => self.install_move(),
             Act::DeleteFiles(lo, hi, include_end) => self.delete_files(*lo, *hi, *include_end),
             Act::Shape(base, ratio, file) => {
                 let policy = &mut self.tree.policy;
@@ -440,6 +465,7 @@ fn moves() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => prop::option::of(0u8..5).prop_map(Act::Refit),
         1 => (0u8..5).prop_map(Act::Promote),
+        4 => Just(Act::Moved),
     ]
 }
 
@@ -469,6 +495,7 @@ fn policies() -> impl Strategy<Value = Policy> {
 fn run(name: &str, cases: u32, act: impl Strategy<Value = Act>) {
     let cases = std::env::var("PROPTEST_CASES").map_or(cases, |n| n.parse().expect("a number"));
     let (begun, calls, ran) = (Instant::now(), AtomicUsize::new(0), AtomicUsize::new(0));
+    let refused = AtomicUsize::new(0);
     let acts = prop::collection::vec(act, 20..200);
     let body = |(acts, policy): (Vec<Act>, Policy)| {
         ran.fetch_add(1, Relaxed);
@@ -477,7 +504,11 @@ fn run(name: &str, cases: u32, act: impl Strategy<Value = Act>) {
             beside.act(act);
         }
         calls.fetch_add(acts.len(), Relaxed);
+        refused.fetch_add(beside.tree.refused, Relaxed);
         beside.drain();
+        while !beside.moving.is_empty() {
+            beside.install_move();
+        }
         beside.check();
         beside.tree.settle();
         beside.check();
@@ -491,7 +522,9 @@ fn run(name: &str, cases: u32, act: impl Strategy<Value = Act>) {
     };
     let done = TestRunner::new(config).run(&(acts, policies()), body);
     let (calls, ran, took) = (calls.into_inner(), ran.into_inner(), begun.elapsed());
-    println!("{name}: {calls} calls in {ran} cases, {took:.1?}");
+    let refused = refused.into_inner();
+    println!("{name}: {calls} calls in {ran} cases, {refused} plans refused, {took:.1?}");
+    assert!(refused * 10_000 <= calls, "{refused} plans are refused");
     if let Err(TestError::Fail(why, (acts, policy))) = done {
         let acts: Vec<String> = acts.iter().map(|a| format!("{a:?}")).collect();
         panic!("{why}\nafter\n{}\nwith {policy:?}", acts.join("\n"));

@@ -61,17 +61,17 @@ impl Session {
     }
 }
 
-/// Whether `disk`, cut after operation `at`, holds the backups that it should, and one of them
-/// restores.
+/// Checks that `disk`, cut after operation `at`, holds the backups that it should. One of them is
+/// restored and compared; whether there was one.
 pub fn check(
     world: &SimEnv,
     history: &History,
     at: usize,
     disk: &SimFs,
     rng: &mut Rng,
-) -> Result<(), Violation> {
+) -> Result<bool, Violation> {
     if history.backups.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let broken = |what: &str, e: &Error| violation(Kind::Broken, format!("backup: {what}: {e}"));
     let engine = engine(world, &history.settings, disk).map_err(|e| broken("open", &e))?;
@@ -93,18 +93,19 @@ pub fn check(
         return Err(violation(Kind::Lost, format!("backup {} is gone", gone.id)));
     }
     if sure.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let backup = *rng.pick(&sure);
     let how = RestoreOptions::default();
     engine
         .restore_db_from_backup(backup.id, RESTORED, RESTORED, &how)
         .map_err(|e| broken("restore", &e))?;
-    let found =
-        look(world, &history.settings, disk).map_err(|e| broken("open what is restored", &e))?;
+    let found = open_copy(world, &history.settings, disk, RESTORED)
+        .and_then(|db| look(&db))
+        .map_err(|e| broken("open what is restored", &e))?;
     let families: Vec<_> = found.prints.keys().cloned().collect();
     if families == backup.families && judge::fits(&backup.state, &found) {
-        Ok(())
+        Ok(true)
     } else {
         let text = format!(
             "backup {} shows another state than it was made of",
@@ -114,14 +115,33 @@ pub fn check(
     }
 }
 
-/// What the restored database shows.
-fn look(world: &SimEnv, settings: &Settings, disk: &SimFs) -> Result<judge::Found> {
+/// Makes a backup, restores it and deletes it again; where it was restored to.
+pub(super) fn restore_new(session: &mut Session) -> Result<&'static str> {
+    let engine = engine(&session.world, &session.history.settings, &session.disk)?;
+    let mut how = CreateBackupOptions::default();
+    how.flush_before_backup = session.upkeep.one_in(2) || session.history.settings.unlogged;
+    let id = engine.create_new_backup_opt(session.db()?, &how, b"")?;
+    engine.restore_db_from_backup(id, RESTORED, RESTORED, &RestoreOptions::default())?;
+    engine.delete_backup(id)?;
+    Ok(RESTORED)
+}
+
+/// Opens a copy of a database, all of whose files are in `dir`.
+pub(super) fn open_copy(
+    world: &SimEnv,
+    settings: &Settings,
+    disk: &SimFs,
+    dir: &str,
+) -> Result<Db> {
     let mut options = settings.options(world, disk)?;
     options.db.wal_dir.clear();
-    // All files are restored to the one directory.
     options.db.db_paths.clear();
     options.family.cf_paths.clear();
-    let db = Db::open(RESTORED, options)?;
+    Db::open(dir, options)
+}
+
+/// What a copy shows.
+pub(super) fn look(db: &Db) -> Result<judge::Found> {
     let handles: BTreeMap<_, _> = db
         .families()
         .into_iter()
@@ -133,7 +153,7 @@ fn look(world: &SimEnv, settings: &Settings, disk: &SimFs) -> Result<judge::Foun
         .map(|(name, batch)| (Arc::from(String::from_utf8_lossy(&name)), batch))
         .collect();
     Ok(judge::Found {
-        prints: readers::prints(&db, &handles)?,
+        prints: readers::prints(db, &handles)?,
         prepared: Some(prepared),
     })
 }

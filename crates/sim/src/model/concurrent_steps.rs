@@ -61,7 +61,7 @@ impl Session {
     }
 
     /// Writes a table file elsewhere and takes it in.
-    fn ingest(&mut self) -> Result<()> {
+    pub(super) fn ingest(&mut self) -> Result<()> {
         let family = self.some_family();
         let name: Arc<str> = Arc::from(family.name());
         self.used += 1;
@@ -76,18 +76,35 @@ impl Session {
         let options = self.history.settings.options(&self.world, &self.disk)?;
         let mut writer = SstFileWriter::new(&options)?;
         writer.open(&path)?;
+        let mut records: Batch = Vec::new();
+        if let Some((begin, end)) = self.range_of_ingestion() {
+            writer.delete_range(&begin, &end)?;
+            // Entries of the file are not older than its deletions.
+            records.push((Arc::clone(&name), Record::DeleteRange(begin, end)));
+        }
         for (key, value) in &entries {
             writer.put(key, value)?;
         }
         writer.finish()?;
         let mut how = IngestOptions::default();
         how.move_files = self.beside.one_in(3);
-        let records = entries.into_iter();
-        let records = records.map(|(k, v)| (Arc::clone(&name), Record::Put(k, v)));
-        let change = Change::Write(records.collect());
+        let puts = entries.into_iter();
+        records.extend(puts.map(|(k, v)| (Arc::clone(&name), Record::Put(k, v))));
+        let change = Change::Write(records);
         let begun = self.disk.position();
         let done = self.db()?.ingest(&family, &[&path], &how);
         self.note(change, begun, done, true)
+    }
+
+    /// What an ingested file deletes, in a small tree.
+    fn range_of_ingestion(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+        if !self.history.settings.is_small || !self.upkeep.one_in(3) {
+            return None;
+        }
+        let first = self.upkeep.below(150);
+        let last = first + 1 + self.upkeep.below(20);
+        let key = |n: u64| format!("{n:04}").into_bytes();
+        Some((key(first), key(last)))
     }
 
     /// Prepares a transaction, or ends one.

@@ -166,6 +166,8 @@ pub struct Session {
     pub(super) beside: Rng,
     /// Decides about options that are changed.
     dials: Rng,
+    /// Decides about what changes no contents.
+    pub(super) upkeep: Rng,
     db: Option<Db>,
     pub(super) handles: BTreeMap<Arc<str>, FamilyHandle>,
     pub(super) history: History,
@@ -196,6 +198,7 @@ impl Session {
             disk: disk.clone(),
             beside: Rng::new(seed ^ 0x6265_7369),
             dials: Rng::new(seed ^ 0x6469_616c),
+            upkeep: Rng::new(seed ^ 0x7570_6b65),
             db: None,
             handles: BTreeMap::new(),
             recovered: Prepared::new(),
@@ -433,7 +436,8 @@ impl Session {
         let kind = self.rng.below(100);
         self.step_of(kind)?;
         self.turn_dial()?;
-        self.step_beside()
+        self.step_beside()?;
+        self.step_upkeep()
     }
 
     fn step_of(&mut self, kind: u64) -> Result<()> {

@@ -81,6 +81,19 @@ const READING: &[(&str, &[&str])] = &[
     ("cache_index_and_filter_blocks", &["false", "false", "true"]),
 ];
 
+/// Options of databases with many small levels.
+const SMALL: &[(&str, &[&str])] = &[
+    ("db_write_buffer_size", &["2048", "6000"]),
+    ("max_bytes_for_level_base", &["1500", "3000"]),
+    ("max_bytes_for_level_multiplier", &["2", "3"]),
+    ("target_file_size_base", &["500", "1500"]),
+    ("level0_file_num_compaction_trigger", &["1", "2"]),
+    (
+        "level_compaction_dynamic_level_bytes",
+        &["true", "true", "false"],
+    ),
+];
+
 struct Silent;
 
 /// A LOG that nobody writes.
@@ -130,6 +143,8 @@ pub struct Settings {
     pub ingests: bool,
     /// Backups are made.
     pub backups: bool,
+    /// Levels are so small that there are many, and calls that change no contents are made.
+    pub is_small: bool,
     /// Tables have several directories: the database's, or each family's.
     pub table_dirs: Option<Owner>,
     /// What the workload is about.
@@ -177,6 +192,7 @@ impl Settings {
             threads: !unlogged && beside.one_in(3),
             ingests: !unlogged && beside.one_in(2),
             backups: around.one_in(3),
+            is_small: false,
             table_dirs: around
                 .one_in(5)
                 .then(|| *around.pick(&[Owner::Database, Owner::Family])),
@@ -205,12 +221,26 @@ impl Settings {
         if let Some(area) = area_of(seed) {
             settings.lean(area);
         }
+        settings.draw_shape();
         let has_budget = |(name, value): &(&str, String)| *name == "memory_budget" && value != "0";
         if settings.options.iter().any(has_budget) {
             // Its cache has no second tier.
             settings.options.retain(|(name, _)| *name != "block_cache");
         }
         settings
+    }
+
+    /// Makes some databases such that have many levels.
+    fn draw_shape(&mut self) {
+        let mut rng = Rng::new(self.seed ^ 0x7368_6170);
+        let often = matches!(self.area, Some(Area::Tables | Area::Ingestion));
+        self.is_small = rng.one_in(if often { 2 } else { 4 });
+        if self.is_small {
+            for (name, values) in SMALL {
+                let value: &str = values[rng.index(values.len())];
+                self.push(name, value);
+            }
+        }
     }
 
     /// Makes it a database that is about `area`.
