@@ -516,7 +516,7 @@ impl BelowOutput {
     }
     /// The same for the range `[begin, end)`; `begin` must not be below keys asked for before.
     pub fn range_not_exists_beyond_output_level(&mut self, begin: &[u8], end: &[u8]) -> bool {
-        self.bottommost || self.clear_below(begin, end, true)
+        self.bottommost || seeded(Bug::RangeDroppedEarly) || self.clear_below(begin, end, true)
     }
 
     fn clear_below(&mut self, begin: &[u8], end: &[u8], exclusive: bool) -> bool {

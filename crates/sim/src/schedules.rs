@@ -54,6 +54,8 @@ const SCENARIOS: &[(&str, &[Area], Scenario)] = &[
         &[Area::Tables, Area::Ingestion],
         trees::ingested,
     ),
+    ("gaps", &[Area::Tables, Area::Ingestion], trees::gaps),
+    ("between", &[Area::Tables], trees::between),
     ("exclusive", &[Area::Tables], trees::exclusive),
     ("copies", &[Area::Tables], trees::copies),
     ("cache", &[Area::Reading], cache),

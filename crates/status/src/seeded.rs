@@ -129,6 +129,24 @@ catalogue! {
     DeletionDroppedEarly, "deletion-dropped-early", Model, Tables, "A deletion goes while older versions lie below it.";
     RangeOverNewer, "range-over-newer", Model, Tables, "A range deletion drops keys that were written after it.";
     ReadsMergeNewestAlone, "reads-merge-newest-alone", Model, Tables, "A merge for reads takes the newest table of level 0 below the others.";
+    BaseOfAnotherVersion, "base-of-another-version", Schedules, Tables,
+        "A manual compaction takes level 0 to what was the base when its steps were listed, unguarded.";
+    MovePastOutputs, "move-past-outputs", Schedules, Tables,
+        "A level moves past the levels that running compactions write into, unguarded.";
+    MoveUnreserved, "move-unreserved", Model, Tables,
+        "A level that moves is not reserved until the move is installed, unguarded.";
+    FilesBetweenLeft, "files-between-left", Schedules, Tables,
+        "compact_files leaves alone what lies between its inputs and its output, unguarded.";
+    ExclusiveTogether, "exclusive-together", Schedules, Tables,
+        "Exclusive manual compactions of two callers run at once.";
+    EpochsNotGiven, "epochs-not-given", Schedules, Tables, "A flushed table gets no epoch number.";
+    EpochsGoBack, "epochs-go-back", Model, Tables,
+        "The next epoch number is that after the oldest table of level 0.";
+    NewestSnapshotForgotten, "newest-snapshot-forgotten", Model, Tables,
+        "A compaction does not know the newest snapshot.";
+    RangeDroppedEarly, "range-dropped-early", Model, Tables,
+        "A range deletion goes while older versions lie below it.";
+    CheckpointLacksLog, "checkpoint-lacks-log", Model, Log, "A checkpoint is without its last log.";
     InputTakenTwice, "input-taken-twice", Model, Tables, "Two compactions take the same tables.";
     MergeToldEarly, "merge-told-early", Model, Tables,
         "A merge of level 0 on a thread of its own counts as done while it runs.";
@@ -154,6 +172,8 @@ catalogue! {
     ScanLosesPlace, "scan-loses-place", Model, Reading, "An iterator that has its memtable flushed goes on in a newer view, without its place.";
     IteratorStatusUnread, "iterator-status-unread", Faults, Reading, "A merging iterator takes a failed read for the end.";
     IngestSequence, "ingest-sequence", Model, Ingestion, "An ingested file that overlaps others gets no sequence number.";
+    IngestPastOutputs, "ingest-past-outputs", Schedules, Ingestion,
+        "An ingestion does not look at what running compactions write, unguarded.";
     IngestBesideMemtable, "ingest-beside-memtable", Model, Ingestion, "A file is ingested under memtables that hold its keys.";
     IngestNotSynced, "ingest-not-synced", Crashes, Ingestion, "An ingested copy is listed before it is synced.";
     PreparedLeftBehind, "prepared-left-behind", Crashes, Transactions, "A prepared transaction stays in a log that goes.";

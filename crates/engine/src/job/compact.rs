@@ -595,7 +595,10 @@ impl Rewrite {
     ) -> Result<Part<Clipped<MergingCursor<Source>>>> {
         let stages = StageClock::new(&self.core.services.env);
         stages.resume();
-        let snapshots = self.core.reads.snapshots.sequences();
+        let mut snapshots = self.core.reads.snapshots.sequences();
+        if seeded(Bug::NewestSnapshotForgotten) {
+            snapshots.pop();
+        }
         let (input, mut tombstones) = self.inputs(&snapshots, &stages)?;
         let input = Clipped::new(input, self.family.order.clone(), high);
         tombstones.restrict(low, high);

@@ -29,6 +29,7 @@ use esker_lsm::pick::manual::{
 };
 use esker_lsm::plan::{Busy, Plan, Ticket};
 use esker_lsm::version::Version;
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result, Subcode};
 use esker_sync::Arc;
 use std::time::Duration;
@@ -394,7 +395,10 @@ fn carry_out(
             match decide(&version, busy) {
                 Ok(None) => return Ok(()),
                 Ok(Some(moved)) => {
-                    let ticket = moved.reserve(busy);
+                    let ticket = match seeded(Bug::MoveUnreserved) {
+                        true => busy.reserve(Vec::new(), None),
+                        false => moved.reserve(busy),
+                    };
                     break (moved, ticket);
                 }
                 Err(e) if !busy.has_reservations() => return Err(e),
@@ -442,7 +446,8 @@ impl<'a> Turn<'a> {
             {
                 let mut jobs = background.jobs.lock();
                 let turns = &mut jobs.turns;
-                let is_free = is_inside || turns.is_free_for(exclusive);
+                let is_free =
+                    is_inside || turns.is_free_for(exclusive) || seeded(Bug::ExclusiveTogether);
                 turns.waiting -= usize::from(is_queued);
                 if is_free {
                     turns.running += 1;

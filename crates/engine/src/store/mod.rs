@@ -734,7 +734,14 @@ impl Store {
 /// Files that come without an epoch number get the next one: the order of installation is the order
 /// of their data.
 fn number_epochs(base: &Version, tree: &mut TreeEdit) {
-    let next = base.last_epoch() + 1;
+    let oldest = base.level(Level::L0).files().last();
+    let next = match oldest.filter(|_| seeded(Bug::EpochsGoBack)) {
+        Some(oldest) => oldest.epoch + 1,
+        None => base.last_epoch() + 1,
+    };
+    if tree.deleted.is_empty() && seeded(Bug::EpochsNotGiven) {
+        return;
+    }
     let new = tree.added.iter_mut().filter(|(_, f)| f.epoch == 0);
     for ((_, file), epoch) in new.zip(next..) {
         *file = Arc::new(file.with_epoch(epoch));

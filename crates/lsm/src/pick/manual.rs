@@ -13,6 +13,7 @@ use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind, Ticket, h
 use crate::score::targets;
 use crate::version::Version;
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq, ValueType};
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -144,7 +145,11 @@ pub fn steps(
     };
     let mut out = Vec::new();
     if first == Level::L0 && last > Level::L0 {
-        out.push(ManualStep::new(StepKind::Level0ToBase));
+        let base = || FileNo(targets(version, policy).base_level.0.into());
+        out.push(ManualStep {
+            ignore_files_from: seeded(Bug::BaseOfAnotherVersion).then(base),
+            ..ManualStep::new(StepKind::Level0ToBase)
+        });
     }
     // From level 1 on: the base may move up until level 0 has gone down.
     let sorted = first.0.max(1)..bottom.0;
@@ -216,12 +221,15 @@ impl Context<'_> {
             return Step::Conflict;
         }
         let files = level0_closure(self.version, lo, hi);
+        let listed = step.ignore_files_from;
+        let listed = listed.filter(|_| seeded(Bug::BaseOfAnotherVersion));
+        let base = self.targets.base_level;
         self.with_output(
             LevelInputs {
                 level: Level::L0,
                 files,
             },
-            self.targets.base_level,
+            listed.map_or(base, |n| Level(n.0 as u8)),
             step,
             None,
         )
@@ -364,6 +372,9 @@ impl Move {
 
     /// The level that they pass into which a running plan puts tables of their range.
     fn met_by(&self, order: &KeyOrder, busy: &Busy) -> Option<Level> {
+        if seeded(Bug::MovePastOutputs) {
+            return None;
+        }
         let (levels, lo, hi) = &self.passes;
         let mut levels = (levels.start().0..=levels.end().0).map(Level);
         levels.find(|level| busy.meets_output(order, *level, lo, hi))
@@ -457,6 +468,9 @@ pub fn plan_files(
         let Some((lo, hi)) = hull(cx.order(), above.chain(own)) else {
             continue;
         };
+        if seeded(Bug::FilesBetweenLeft) && level != output && own.is_empty() {
+            continue;
+        }
         let files = match level {
             Level::L0 => level0_closure(version, lo, hi),
             _ => cx.files(level)[cx.overlapping(level, lo, hi)].to_vec(),

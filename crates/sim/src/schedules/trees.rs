@@ -125,15 +125,20 @@ pub(super) fn bases(stage: &Stage) -> Result<()> {
             db2.compact_range_opt(&family, None, None, &how)
         })?);
     }
-    esker_sync::sleep(Duration::from_millis(rng.below(40)));
-    slow.on.store(false, Ordering::SeqCst);
-    join(threads);
-    for key in 0..50 {
+    let newest = |key: u64| {
         let found = db.get(format!("k{key:03}"))?;
         let is_newest = found.is_some_and(|v| v.starts_with(b"new."));
-        check(is_newest, "an older value is read")?;
+        check(is_newest, "an older value is read")
+    };
+    let mut looked = Ok(());
+    for _ in 0..40 {
+        esker_sync::sleep(Duration::from_millis(10));
+        looked = looked.and_then(|()| newest(rng.below(5)));
     }
-    Ok(())
+    slow.on.store(false, Ordering::SeqCst);
+    join(threads);
+    looked?;
+    (0..50).try_for_each(newest)
 }
 
 /// A level is moved up while newer data goes to a level between.
@@ -221,6 +226,80 @@ pub(super) fn ingested(stage: &Stage) -> Result<()> {
     }
     join(vec![merged, flushed]);
     reads("an older value is read at last")
+}
+
+/// A file is ingested between the keys of tables that a running compaction takes to a level where
+/// it would find room.
+pub(super) fn gaps(stage: &Stage) -> Result<()> {
+    let (slow, mut rng) = (Arc::new(Slow::default()), stage.rng());
+    let mut options = quiet(stage, &slow)?;
+    options.set_in_place("level_compaction_dynamic_level_bytes", "false")?;
+    let db = Db::open(super::DIR, options.clone())?;
+    for value in ["1", "2"] {
+        db.put("a", value)?;
+        db.put("z", value)?;
+        db.flush()?;
+        if value == "1" {
+            upper_to(&db, 6)?;
+        }
+    }
+    slow.on.store(true, Ordering::SeqCst);
+    let db2 = db.clone();
+    let below = stage.spawn(&db, move || {
+        loop {
+            match upper_to(&db2, 5) {
+                // The ingestion has its range for a moment.
+                Err(e) if e.kind() == ErrorKind::Aborted => {
+                    esker_sync::sleep(Duration::from_millis(1));
+                }
+                done => return done,
+            }
+        }
+    })?;
+    esker_sync::sleep(Duration::from_millis(rng.below(3)));
+    let path = Path::new("/ingested.sst");
+    let mut writer = SstFileWriter::new(&options)?;
+    writer.open(path)?;
+    writer.put("m", "2")?;
+    writer.finish()?;
+    db.ingest(
+        &db.default_family_handle(),
+        &[path],
+        &IngestOptions::default(),
+    )?;
+    join(vec![below]);
+    for key in ["a", "m", "z"] {
+        let found = db.get(key)?;
+        check(found.as_deref() == Some(b"2"), "an older value is read")?;
+    }
+    Ok(())
+}
+
+/// Files go past a level that has data between theirs and what is older.
+pub(super) fn between(stage: &Stage) -> Result<()> {
+    let (slow, mut rng) = (Arc::new(Slow::default()), stage.rng());
+    let db = Db::open(super::DIR, quiet(stage, &slow)?)?;
+    for (value, level) in [("0", 6), ("1", 3 + rng.below(3) as u8), ("2", 6)] {
+        db.put("k", value)?;
+        db.flush()?;
+        if value != "2" {
+            upper_to(&db, level)?;
+            continue;
+        }
+        slow.on.store(true, Ordering::SeqCst);
+        let db2 = db.clone();
+        let below = stage.spawn(&db, move || upper_to(&db2, level))?;
+        let reads = |_| {
+            esker_sync::sleep(Duration::from_millis(1));
+            let found = db.get("k")?;
+            check(found.as_deref() == Some(b"2"), "an older value is read")
+        };
+        let looked = (0..4).try_for_each(reads);
+        join(vec![below]);
+        looked?;
+        reads(0)?;
+    }
+    Ok(())
 }
 
 /// Filters of manual compactions that are alive: how many, and the most.
