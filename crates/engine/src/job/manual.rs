@@ -395,9 +395,10 @@ fn carry_out(
             match decide(&version, busy) {
                 Ok(None) => return Ok(()),
                 Ok(Some(moved)) => {
-                    let ticket = match seeded(Bug::MoveUnreserved) {
-                        true => busy.reserve(Vec::new(), None),
-                        false => moved.reserve(busy),
+                    let ticket = if seeded(Bug::MoveUnreserved) {
+                        busy.reserve(Vec::new(), None)
+                    } else {
+                        moved.reserve(busy)
                     };
                     break (moved, ticket);
                 }
