@@ -35,7 +35,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// well, and a crash afterwards finds what was acknowledged.
 ///
 /// With --looks, the open database is compared with the model all the time, with --copies its
-/// checkpoints and restored backups are. With --schedules, threads race in small scenarios, in another order for each seed.
+/// checkpoints and restored backups are. With --schedules, threads race in small scenarios, in
+/// another order for each seed.
 #[derive(Parser, Debug)]
 #[command(
     version,

@@ -2,8 +2,8 @@
 //!
 //! [`settings`] draws options, which [`area`] may lean towards a part of the engine, [`state`] is
 //! the model, [`drive`] runs a workload and writes its history, [`concurrent_steps`] is done beside
-//! its steps, [`backups`] among that, [`upkeep`] is what changes no contents, [`judge`] opens an image and compares, also with what
-//! [`readers`] see, [`probe`] looks at an open database.
+//! its steps, [`backups`] among that, [`upkeep`] is what changes no contents, [`judge`] opens an
+//! image and compares, also with what [`readers`] see, [`probe`] looks at an open database.
 
 pub mod area;
 pub mod backups;
