@@ -631,10 +631,6 @@ fn a_database_is_administered() {
     rocksdb_flushwaloptions_destroy(log);
     rocksdb_cancel_all_background_work(db, 1);
     assert_eq!(get(db, "b").as_deref(), Some(&b"2"[..]));
-    let write = rocksdb_writeoptions_create();
-    let error = failed(|e| rocksdb_put(db, write, c"c".as_ptr(), 1, c"3".as_ptr(), 1, e));
-    assert!(error.starts_with("Shutdown in progress"), "{error}");
-    rocksdb_writeoptions_destroy(write);
     rocksdb_close(db);
     let db = fine(|e| rocksdb_open(options, path(dir.path()).as_ptr(), e));
     rocksdb_close(db);

@@ -4,8 +4,8 @@ mod common;
 
 use common::{copy_dir, until};
 use esker::{
-    CompactRangeOptions, Db, Env, ErrorKind, FamilyOptions, FlushOptions, Options, Result,
-    WaitForCompactOptions, WriteBatch, WriteOptions,
+    CheckpointOptions, CompactRangeOptions, Db, Env, ErrorKind, FamilyOptions, FlushOptions,
+    Options, Result, Subcode, WaitForCompactOptions, WriteBatch, WriteOptions,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -118,14 +118,124 @@ fn cancelled_work_never_comes_back() -> Result<()> {
         "what is not in the log was flushed before"
     );
     assert_eq!(db.get("unlogged")?.as_deref(), Some(&b"kept"[..]));
+    let files = db.live_files()?;
+    let table = files.iter().find(|f| f.kind == esker::FileKind::Table);
+    let table = [&table.expect("one").path];
+    let mut without_waiting = FlushOptions::default();
+    (without_waiting.wait, without_waiting.allow_write_stall) = (false, true);
     for error in [
-        db.put("after", "1").expect_err("cancelled"),
         db.flush().expect_err("cancelled"),
+        db.flush_cf(&family, &without_waiting)
+            .expect_err("cancelled"),
+        db.flush_families(&[&family], &FlushOptions::default())
+            .expect_err("cancelled"),
         db.compact_range(None, None).expect_err("cancelled"),
+        db.compact_files(&family, &table, 1).expect_err("cancelled"),
+        db.checkpoint("/copy").expect_err("cancelled"),
+        db.export_family(&family, "/export").expect_err("cancelled"),
+        db.wait_for_compact(&WaitForCompactOptions::default())
+            .expect_err("cancelled"),
     ] {
         assert_eq!(error.kind(), ErrorKind::ShutdownInProgress);
     }
     db.cancel_background_work(true)?;
+    db.close()
+}
+
+#[test]
+fn writes_and_administration_go_on_when_background_work_was_cancelled() -> Result<()> {
+    let options = small();
+    let db = Db::open("/db", options.clone())?;
+    let family = db.default_family_handle();
+    db.put("before", "1")?;
+    db.cancel_background_work(true)?;
+    db.put("after", "1")?;
+    db.flush_wal(false)?;
+    db.sync_wal()?;
+    let made = db.create_family("made", FamilyOptions::default())?;
+    db.put_cf(&made, "of made", "1")?;
+    let brief = db.create_family("brief", FamilyOptions::default())?;
+    db.drop_family(&brief)?;
+    db.set_options(&family, &[("level0_file_num_compaction_trigger", "7")])?;
+    db.set_db_options(&[("max_background_jobs", "3")])?;
+    db.lock_wal()?;
+    db.unlock_wal()?;
+    db.delete_files_in_ranges::<&str>(&family, &[(None, None)], true)?;
+    db.suggest_compact_range(&family, None, None)?;
+    db.verify_checksums()?;
+    db.pause_background_work()?;
+    db.continue_background_work();
+    db.abort_all_compactions();
+    db.resume_all_compactions();
+    let mut as_it_lies = CheckpointOptions::default();
+    as_it_lies.log_size_for_flush = u64::MAX;
+    db.checkpoint_opt("/copy", &as_it_lies)?;
+    assert!(db.updates_since(1)?.valid());
+    db.close()?;
+    let error = db.put("late", "1").expect_err("closed");
+    assert_eq!(error.kind(), ErrorKind::ShutdownInProgress);
+    for path in ["/db", "/copy"] {
+        let db = Db::open(path, options.clone())?;
+        assert_eq!(db.get("before")?.as_deref(), Some(&b"1"[..]), "{path}");
+        assert_eq!(db.get("after")?.as_deref(), Some(&b"1"[..]), "{path}");
+        let made = db.family("made").expect("it was made");
+        assert_eq!(db.get_cf(&made, "of made")?.as_deref(), Some(&b"1"[..]));
+        assert!(db.family("brief").is_none());
+    }
+    Ok(())
+}
+
+/// A writer that only a flush could let in would wait for ever.
+#[test]
+fn writes_without_flushes_end_where_writers_would_be_stopped() -> Result<()> {
+    let options = small();
+    let db = Db::open("/db", options.clone())?;
+    db.cancel_background_work(false)?;
+    let mut written = 0u32;
+    let error = loop {
+        match db.put(format!("{written:06}"), [b'v'; 1000]) {
+            Ok(()) => written += 1,
+            Err(e) => break e,
+        }
+        assert!(written < 10_000, "nothing stops the writer");
+    };
+    assert_eq!(error.kind(), ErrorKind::ShutdownInProgress);
+    assert!(written > 60, "a memtable and more: {written}");
+    db.close()?;
+    let db = Db::open("/db", options)?;
+    let mut found = 0;
+    let mut iter = db.iter();
+    iter.seek_to_first();
+    while iter.valid() {
+        found += 1;
+        iter.next();
+    }
+    iter.status()?;
+    assert_eq!(found, written);
+    Ok(())
+}
+
+#[test]
+fn a_compaction_by_name_is_forbidden_as_one_by_range_is() -> Result<()> {
+    let db = Db::open("/db", small())?;
+    let family = db.default_family_handle();
+    db.put("key", "1")?;
+    db.flush()?;
+    db.put("key", "2")?;
+    let files = db.live_files()?;
+    let table = files.iter().find(|f| f.kind == esker::FileKind::Table);
+    let table = [&table.expect("one").path];
+    db.disable_manual_compaction();
+    for error in [
+        db.compact_files(&family, &table, 1).expect_err("disabled"),
+        db.compact_range(None, None).expect_err("disabled"),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Incomplete);
+        assert_eq!(error.subcode(), Subcode::ManualCompactionPaused);
+    }
+    assert_eq!(tables_at(&db, 0), 1, "nothing was flushed for it");
+    db.enable_manual_compaction();
+    db.compact_files(&family, &table, 1)?;
     db.close()
 }
 

@@ -20,7 +20,7 @@ use esker_format::{FamilyId, FileNo, Seq};
 use esker_lsm::pick::manual::ManualRange;
 use esker_lsm::version::Version;
 use esker_status::seeded::{Bug, seeded};
-use esker_status::{Error, ErrorKind, Result};
+use esker_status::{Error, ErrorKind, Result, Subcode};
 use esker_sync::Arc;
 use esker_sync::atomic::Ordering;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Core {
     /// The error that a write to a database without write access gets.
     #[inline]
     pub(crate) fn check_open_for_writes(&self) -> Result<()> {
-        if self.admin.read_only || self.wake_is_closing() {
+        if self.admin.read_only || self.writes.is_closed() {
             return self.refuse_write();
         }
         Ok(())
@@ -48,6 +48,27 @@ impl Core {
         } else {
             Err(Error::shutdown())
         }
+    }
+
+    /// The error of work that nobody does after [`Db::cancel_background_work`].
+    pub(super) fn check_background(&self) -> Result<()> {
+        if self.background.cv.is_closing() {
+            return Err(Error::shutdown());
+        }
+        Ok(())
+    }
+
+    /// The error of a compaction that [`Db::disable_manual_compaction`] forbids, or for which there
+    /// are no threads any more.
+    pub(crate) fn check_manual_compaction(&self) -> Result<()> {
+        self.check_background()?;
+        if self.background.jobs.lock().manual_cancelled > 0 {
+            return Err(
+                Error::new(ErrorKind::Incomplete, "manual compaction was cancelled")
+                    .with_subcode(Subcode::ManualCompactionPaused),
+            );
+        }
+        Ok(())
     }
 
     /// A family that is no part of the database yet; its options are checked and completed. Its
@@ -148,12 +169,6 @@ impl Core {
     pub(crate) fn default_wal_limit(&self) -> u64 {
         default_wal_limit(&self.trees.families)
     }
-
-    /// Read through the pointer of the write path, which is beside it.
-    #[inline]
-    fn wake_is_closing(&self) -> bool {
-        self.writes.background_cv.is_closing()
-    }
 }
 
 /// Four times what the memtables of all families may take.
@@ -168,6 +183,7 @@ pub(super) fn default_wal_limit(families: &FamilySet) -> u64 {
 impl Db {
     /// Puts what is in memory into tables, for every family.
     pub fn flush(&self) -> Result<()> {
+        self.core().check_background()?;
         let families = self.core().trees.families.all();
         for family in &families {
             self.core().wait_for_room(family)?;
@@ -178,6 +194,7 @@ impl Db {
 
     /// Puts what `family` has in memory into tables.
     pub fn flush_cf(&self, family: &FamilyHandle, options: &FlushOptions) -> Result<()> {
+        self.core().check_background()?;
         if !options.allow_write_stall {
             self.core().wait_for_room(&family.0)?;
         }
@@ -207,6 +224,7 @@ impl Db {
         end: Option<&[u8]>,
         options: &CompactRangeOptions,
     ) -> Result<()> {
+        self.core().check_manual_compaction()?;
         if let Some(low) = options
             .full_history_ts_low
             .as_ref()
@@ -296,9 +314,7 @@ impl Db {
     /// ```
     pub fn wait_for_compact(&self, options: &WaitForCompactOptions) -> Result<()> {
         let core = self.core();
-        if core.background.cv.is_closing() {
-            return Err(Error::shutdown());
-        }
+        core.check_background()?;
         if options.flush {
             self.flush()?;
         }
@@ -332,8 +348,10 @@ impl Db {
     }
 
     /// Ends background work for good, after what was written past the log was flushed (unless
-    /// `avoid_flush_during_shutdown` is set). Writes fail with `ShutdownInProgress` from now on;
-    /// reads go on. With `wait` it returns when no background thread is left.
+    /// `avoid_flush_during_shutdown` is set). Reads, writes and administration go on; flushes,
+    /// compactions and writers that would wait for one fail with `ShutdownInProgress` from now on.
+    /// With `wait` it returns when no background thread is left. What is written past the log
+    /// afterwards is lost when the database closes.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -343,7 +361,9 @@ impl Db {
     /// db.put("key", "value")?;
     /// db.cancel_background_work(true)?;
     /// assert_eq!(db.get("key")?.as_deref(), Some(&b"value"[..]));
-    /// let error = db.put("key", "other").expect_err("writes have ended");
+    /// db.put("key", "other")?;
+    /// db.sync_wal()?;
+    /// let error = db.flush().expect_err("nobody flushes");
     /// assert_eq!(error.kind(), ErrorKind::ShutdownInProgress);
     /// # Ok(())
     /// # }
@@ -433,7 +453,7 @@ impl Db {
     /// whenever a handle on a dropped family goes. Nothing happens once closing has begun.
     pub fn delete_unused_files(&self) {
         let core = self.core();
-        if !core.wake_is_closing() {
+        if !core.writes.is_closed() {
             core.trees.delete_obsolete_files();
         }
     }
@@ -629,7 +649,7 @@ impl Handle {
         }
         let core = &self.core;
         let flushed = self.stop();
-        if self.closed.swap(true, Ordering::AcqRel) {
+        if !core.writes.begin_closing() {
             return Ok(());
         }
         self.join();

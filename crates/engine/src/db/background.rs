@@ -95,6 +95,7 @@ impl Db {
     pub fn flush_families(&self, families: &[&FamilyHandle], options: &FlushOptions) -> Result<()> {
         let families: Vec<Arc<Family>> = families.iter().map(|f| Arc::clone(&f.0)).collect();
         let core = self.core();
+        core.check_background()?;
         if !options.allow_write_stall {
             families.iter().try_for_each(|f| core.wait_for_room(f))?;
         }

@@ -242,7 +242,7 @@ impl Db {
         for family in core.trees.families.all() {
             let version = std::sync::Arc::clone(&family.view_guard().version);
             for (level, file) in version.files() {
-                if core.background.cv.is_closing() {
+                if core.writes.is_closed() {
                     return Err(Error::shutdown());
                 }
                 core.trees
@@ -275,7 +275,7 @@ impl Db {
         for family in core.trees.families.all() {
             let version = std::sync::Arc::clone(&family.view_guard().version);
             for (_, file) in version.files() {
-                if core.background.cv.is_closing() {
+                if core.writes.is_closed() {
                     return Err(Error::shutdown());
                 }
                 let wanted = file.file_checksum_func_name.as_str();

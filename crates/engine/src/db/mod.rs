@@ -45,7 +45,6 @@ use crate::snapshot::Snapshot;
 use esker_env::{Env, FileLock, Ticking};
 use esker_format::FamilyId;
 use esker_status::Result;
-use esker_sync::atomic::AtomicBool;
 use esker_sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 
@@ -62,8 +61,6 @@ struct Handle {
     /// What time alone makes due is noticed while this is here.
     ticking: Mutex<Option<Box<dyn Ticking>>>,
     lock: Mutex<Option<Box<dyn FileLock>>>,
-    /// Whether closing has begun.
-    closed: AtomicBool,
     /// It was lent to a listener, which does not close the database.
     is_borrowed: bool,
 }
@@ -85,7 +82,6 @@ impl Db {
             core,
             ticking: Mutex::new(crate::ranks::ADMIN, None),
             lock: Mutex::new(crate::ranks::ADMIN, None),
-            closed: AtomicBool::new(false),
             is_borrowed: true,
         })))
     }

@@ -35,7 +35,6 @@ use esker_files::{current, identity};
 use esker_format::FileNo;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
-use esker_sync::atomic::AtomicBool;
 use esker_sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 
@@ -317,7 +316,6 @@ impl Opening {
             core,
             ticking: Mutex::new(ranks::ADMIN, None),
             lock: Mutex::new(ranks::ADMIN, lock),
-            closed: AtomicBool::new(false),
             is_borrowed: false,
         }));
         if self.holds_compactions {

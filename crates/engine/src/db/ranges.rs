@@ -218,6 +218,7 @@ impl Db {
     ) -> Result<CompactionInfo> {
         let core = self.core();
         core.check_open_for_writes()?;
+        core.check_manual_compaction()?;
         core.services.health.check_writable()?;
         let number = |path: &Path| {
             let name = path.file_name().and_then(|n| n.to_str());

@@ -465,7 +465,7 @@ impl Core {
     pub(crate) fn catch_up(&self) -> Result<()> {
         match &self.reads.follower {
             None => Err(Error::not_supported("Supported only by secondary instance")),
-            Some(_) if self.background.cv.is_closing() => Err(Error::shutdown()),
+            Some(_) if self.writes.is_closed() => Err(Error::shutdown()),
             Some(follower) => {
                 let done = follower.catch_up(&self.trees, &self.reads.sequence);
                 match &done {

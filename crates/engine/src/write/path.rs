@@ -103,6 +103,8 @@ pub(crate) struct WritePath {
     /// The log is being synced: a writer that queues may sleep at once.
     pub(super) is_syncing: AtomicBool,
     pub(super) stops: Stops,
+    /// Closing has begun: no write is taken any more.
+    closed: AtomicBool,
     crowd: Crowd,
 }
 
@@ -184,8 +186,20 @@ impl WritePath {
             unlogged: Arc::new(AtomicBool::new(false)),
             is_syncing: AtomicBool::new(false),
             stops: Stops::new(),
+            closed: AtomicBool::new(false),
             crowd: Crowd::new(),
         }
+    }
+
+    /// Takes no more writes. Whether that is new.
+    pub(crate) fn begin_closing(&self) -> bool {
+        !self.closed.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether closing has begun.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     /// Waits for its turn. While administration stops writers it may have the log lock: that too is
@@ -653,7 +667,7 @@ impl WritePath {
             if options.no_slowdown {
                 return Err(would_wait());
             }
-            if self.background_cv.is_closing() {
+            if self.is_closed() {
                 return Err(Error::shutdown());
             }
             self.check_callback()?;

@@ -62,7 +62,7 @@ impl WritePath {
     #[cold]
     pub(super) fn wait_for_stop_writers(&self, held: &mut StallGuard<'_>) {
         held.during(StallReason::of_database(StallCause::Administration), || {
-            while self.is_stopped() && !self.background_cv.is_closing() {
+            while self.is_stopped() && !self.is_closed() {
                 self.stops.wait();
             }
         });
