@@ -22,6 +22,9 @@ use esker_sync::Arc;
 
 /// The function of checksums that RocksDB stores for whole files and that backups use too.
 const CRC32C_FUNCTION: &str = "FileChecksumCrc32c";
+/// How often a backup begins anew when a file went away while it was made.
+const TRIES: usize = 8;
+
 /// The database that is backed up.
 #[derive(Clone, Copy)]
 pub(crate) enum Origin<'a> {
@@ -37,6 +40,11 @@ impl<'a> Origin<'a> {
             Origin::Open(db) => db.env(),
             Origin::Closed(db) => db.env(),
         }
+    }
+
+    /// Whether another process may delete its files.
+    fn is_another_to_change(self) -> bool {
+        matches!(self, Origin::Open(db) if db.is_read_only())
     }
 
     fn sequence(self) -> u64 {
@@ -136,7 +144,14 @@ impl Inner {
         self.env
             .fs
             .create_dir_all(&self.dir.join(names::private_dir(id)))?;
-        let made = self.make(state, id, db, options, app_metadata);
+        let mut made = self.make(state, id, db, options, app_metadata);
+        for _ in 0..TRIES {
+            let is_gone = made.as_ref().is_err_and(Error::is_not_found);
+            if !(is_gone && db.is_another_to_change()) {
+                break;
+            }
+            made = self.make(state, id, db, options, app_metadata);
+        }
         if made.is_err() {
             self.undo(state, id);
         }
@@ -191,6 +206,8 @@ impl Inner {
         crew.stop = Arc::clone(&self.stop);
         let sequence = db.sequence();
         match db {
+            // What a database that was opened for reading has in memory is in its logs.
+            Origin::Open(db) if db.is_read_only() && self.options.backup_log_files => {}
             Origin::Open(db) if options.flush_before_backup => db.flush()?,
             Origin::Closed(_) if options.flush_before_backup => {
                 return Err(Error::invalid_argument(

@@ -107,7 +107,7 @@ fn list(db: &Db, options: &rocksdb_livefiles_storage_info_options_t) -> Result<V
         .filter(|f| f.kind == FileKind::Wal)
         .map(|f| f.bytes)
         .sum();
-    if logs >= options.wal_size_for_flush {
+    if logs >= options.wal_size_for_flush && !db.is_read_only() {
         db.flush()?;
         files = db.live_files()?;
     }

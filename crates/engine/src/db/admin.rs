@@ -544,6 +544,11 @@ impl Db {
         Ok(())
     }
 
+    /// Whether the database was opened for reading, or follows another one.
+    pub fn is_read_only(&self) -> bool {
+        self.core().admin.read_only
+    }
+
     /// How well the database is.
     pub fn health(&self) -> HealthState {
         self.core().services.health.state()

@@ -68,6 +68,9 @@ impl Db {
     /// What is in memory is flushed first, so that writes without the log are in it too. Table
     /// files are shared by hard links, or copied where the filesystem cannot link.
     ///
+    /// A database that was opened for reading, or a secondary instance, is copied with its logs, as
+    /// its directory is now: what another process wrote to it meanwhile is in the checkpoint too.
+    ///
     /// ```
     /// # fn main() -> esker::Result<()> {
     /// # let dir = tempfile::tempdir().expect("a directory");
@@ -111,6 +114,15 @@ impl Db {
         let (path, core) = (path.as_ref(), self.core());
         let staging = staging_of(&core.services.env, path)?;
         let sequence = self.latest_sequence_number();
+        let db = core.services.options.load();
+        if core.admin.read_only {
+            // Its memory holds nothing that the logs do not, and its files are another's to delete.
+            let report = self.settled(|| {
+                let files = self.copied_files(options)?;
+                put_in_place(&core.services.env, &files, &staging, path, &db, || Ok(()))
+            })?;
+            return Ok(CheckpointReport { sequence, ..report });
+        }
         if options.log_size_for_flush == 0
             || core.writes.lock().alive_bytes() >= options.log_size_for_flush
         {
@@ -118,6 +130,13 @@ impl Db {
         }
         self.disable_file_deletions();
         let _keep = KeepFiles(self);
+        let files = self.copied_files(options)?;
+        let report = put_in_place(&core.services.env, &files, &staging, path, &db, || Ok(()))?;
+        Ok(CheckpointReport { sequence, ..report })
+    }
+
+    /// The files of a checkpoint.
+    fn copied_files(&self, options: &CheckpointOptions) -> Result<Vec<LiveFile>> {
         let mut files = self.live_files()?;
         if seeded(Bug::CheckpointLacksLog)
             && let Some(last) = files.iter().rposition(|f| f.kind == FileKind::Wal)
@@ -126,11 +145,9 @@ impl Db {
         }
         let mut logs = files.iter().filter(|f| f.kind == FileKind::Wal);
         if !options.keep_empty_log && logs.all(|log| log.bytes == 0) {
-            files = without_logs(&core.services.env, files)?;
+            return without_logs(&self.core().services.env, files);
         }
-        let db = core.services.options.load();
-        let report = put_in_place(&core.services.env, &files, &staging, path, &db, || Ok(()))?;
-        Ok(CheckpointReport { sequence, ..report })
+        Ok(files)
     }
 
     /// Puts the tables of `family` into the directory `path`, which must not exist. Returns what

@@ -21,7 +21,7 @@ use esker_status::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// Where tables are, and how logs are read, is to be known whatever else an OPTIONS file says.
-const LENIENT: LoadRules = LoadRules {
+pub(super) const LENIENT: LoadRules = LoadRules {
     ignore_unknown: true,
     strict: false,
 };

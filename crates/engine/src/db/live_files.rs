@@ -5,11 +5,12 @@
 //! Thread-safety: the list is a value, made between two writes and two changes of the tree.
 
 use super::Db;
+use super::closed::LENIENT;
 use crate::options::Options;
 use crate::options::text::without_paths;
 use crate::options::{DbOptions, LoadedOptions};
 use crate::recover::fold::{Folded, fold};
-use crate::recover::{evidence, sweep};
+use crate::recover::{evidence, load_latest_options, sweep};
 use crate::tree::{TablePaths, paths};
 use esker_env::{
     Env, FileSystem, MemFs, ReadOptions as FileReadOptions, WriteOptions as FileWriteOptions,
@@ -87,9 +88,16 @@ impl LiveFile {
 impl Db {
     /// The files that the contents of the database need now: tables, blob files, the MANIFEST, logs
     /// and the newest OPTIONS. With [`Db::disable_file_deletions`] called before, they stay until
-    /// [`Db::enable_file_deletions`]. Not for databases opened for reading only.
+    /// [`Db::enable_file_deletions`].
+    ///
+    /// Of a database that was opened for reading, and of a secondary instance, they are those of
+    /// its directory as it is now, logs included. Another process may have written to it since it
+    /// was read, and may delete some of them later.
     pub fn live_files(&self) -> Result<Vec<LiveFile>> {
         let core = self.core();
+        if core.admin.read_only {
+            return self.settled(|| self.files_of_directory());
+        }
         core.check_open_for_writes()?;
         let mut files = Vec::new();
         // Both locks: no write and no change of a tree comes between what is listed here.
@@ -143,6 +151,38 @@ impl Db {
                 }
                 Ok(())
             })?;
+        Ok(files)
+    }
+
+    /// Reads the directory of a database that another process may write by `read`: again when it
+    /// changed meanwhile.
+    pub(super) fn settled<T>(&self, read: impl FnMut() -> Result<T>) -> Result<T> {
+        let services = &self.core().services;
+        let wal_dir = self.core().writes.lock().dir().to_path_buf();
+        evidence::settled(&services.env, &services.dir, &wal_dir, read)
+    }
+
+    /// What is in the directory of a database that was opened for reading.
+    fn files_of_directory(&self) -> Result<Vec<LiveFile>> {
+        let core = self.core();
+        if core.writes.is_closed() {
+            return Err(Error::shutdown());
+        }
+        let (env, dir) = (&core.services.env, &*core.services.dir);
+        let mut options = Options::new().env(env.clone());
+        options.db = (**core.services.options.load()).clone();
+        options.family = (**core.reads.families.default_family().options.load()).clone();
+        let loaded = load_latest_options(dir, env, LENIENT).ok();
+        let files = closed_files(env, dir, &options, loaded.as_ref(), &options.db)?;
+        let manifest = files.iter().find(|f| f.kind == FileKind::Manifest);
+        if let Some(listed) = manifest
+            && env.fs.metadata(&listed.path)?.len > listed.bytes
+            && fold(&*env.fs, dir, current::read(&*env.fs, dir)?)?.valid_end != listed.bytes
+        {
+            return Err(Error::corruption("the MANIFEST grew while it was read")
+                .with_file(&listed.path)
+                .with_hint("try again when the process that writes the database has less to do"));
+        }
         Ok(files)
     }
 
@@ -201,7 +241,8 @@ pub(super) fn closed_files(
         "" => dir,
         given => Path::new(given),
     };
-    for number in evidence::logs(env, wal_dir, &folded, db)? {
+    // The newest first: while one of them is written, the older ones are complete.
+    for number in evidence::logs(env, wal_dir, &folded, db)?.into_iter().rev() {
         let name = file_name::log_name(number);
         let bytes = env.fs.metadata(&wal_dir.join(&name))?.len;
         out.push(LiveFile::new(wal_dir, name, bytes, false));
