@@ -9,6 +9,7 @@ use crate::boundary::{
     text,
 };
 use crate::*;
+use esker::options::InfoLogLevel;
 use esker::{Db, Error, FamilyDescriptor, FamilyHandle, Options, Result};
 use esker_sync::{Mutex, Rank};
 use std::collections::VecDeque;
@@ -23,6 +24,8 @@ pub struct rocksdb_t {
 struct Open {
     db: Db,
     default: FamilyHandle,
+    /// With this handle the database closes, whatever else refers to it.
+    is_owner: bool,
 }
 
 /// A closed handle, kept so that it does not dangle.
@@ -35,9 +38,22 @@ static CLOSED: Mutex<VecDeque<Closed>> = Mutex::new(Rank::LEAF, VecDeque::new())
 impl rocksdb_t {
     /// The beginning of another handle, which is closed with it.
     pub(crate) fn part_of(db: Db) -> Self {
+        Self::of(db, true)
+    }
+
+    /// A second handle on `db`, good until the database closes.
+    pub(crate) fn base_of(db: Db) -> Self {
+        Self::of(db, false)
+    }
+
+    fn of(db: Db, is_owner: bool) -> Self {
         let default = db.default_family_handle();
         rocksdb_t {
-            open: Some(Open { db, default }),
+            open: Some(Open {
+                db,
+                default,
+                is_owner,
+            }),
         }
     }
 
@@ -47,10 +63,7 @@ impl rocksdb_t {
             crate::open_dbs::note_refused(&db, name);
         }
         crate::open_dbs::OPEN.lock().push(db.clone());
-        let default = db.default_family_handle();
-        rocksdb_t {
-            open: Some(Open { db, default }),
-        }
+        Self::of(db, true)
     }
 
     /// A handle for the duration of a callback.
@@ -60,7 +73,11 @@ impl rocksdb_t {
 
     #[inline]
     fn opened(&self) -> Result<&Open> {
-        self.open.as_ref().ok_or_else(closed)
+        let open = self
+            .open
+            .as_ref()
+            .filter(|o| o.is_owner || !o.db.is_closed());
+        open.ok_or_else(closed)
     }
 
     /// The database.
@@ -248,19 +265,26 @@ pub extern "C" fn rocksdb_open_for_read_only_column_families(
     })
 }
 
+/// Closes a database, though iterators, transactions or checkpoint objects may refer to it.
+pub(crate) fn close_now(db: &Db) {
+    if let Err(e) = db.close() {
+        db.log(InfoLogLevel::Error, &format!("closing: {e}"));
+    }
+}
+
 /// Closes the database behind an owned handle, which stays known as closed.
 pub(crate) fn close(handle: *mut rocksdb_t) {
     let Some(mut handle) = owned(handle) else {
         return;
     };
-    if let Some(open) = handle.open.take() {
+    if let Some(open) = handle.open.take().filter(|o| o.is_owner) {
         let mut others = crate::open_dbs::OPEN.lock();
         if let Some(at) = others.iter().position(|db| db.is_same(&open.db)) {
             let listed = others.swap_remove(at);
             drop(others);
             drop(listed);
         }
-        quiet((), || drop(open));
+        quiet((), || close_now(&open.db));
     }
     let mut closed = CLOSED.lock();
     if closed.len() >= CLOSED_KEPT {

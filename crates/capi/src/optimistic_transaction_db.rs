@@ -5,7 +5,7 @@
 use crate::access::CValue;
 use crate::boundary::{attempt, call, destroy, exclusive, give, owned, path, quiet, shared};
 use crate::call_options::lifecycle;
-use crate::db::Named;
+use crate::db::{Named, close_now};
 use crate::transaction_db::hand_out;
 use crate::*;
 use esker::Result;
@@ -94,7 +94,11 @@ pub extern "C" fn rocksdb_optimistictransactiondb_options_set_shared_lock_bucket
 pub extern "C" fn rocksdb_optimistictransactiondb_close(
     otxn_db: *mut rocksdb_optimistictransactiondb_t,
 ) {
-    quiet((), || drop(owned(otxn_db)));
+    quiet((), || {
+        if let Some(handle) = owned(otxn_db) {
+            close_now(handle.db.base());
+        }
+    });
 }
 
 #[unsafe(no_mangle)]
@@ -102,7 +106,7 @@ pub extern "C" fn rocksdb_optimistictransactiondb_get_base_db(
     otxn_db: *mut rocksdb_optimistictransactiondb_t,
 ) -> *mut rocksdb_t {
     attempt(ptr::null_mut(), || {
-        Ok(give(rocksdb_t::new(shared(otxn_db)?.db.base().clone())))
+        Ok(give(rocksdb_t::base_of(shared(otxn_db)?.db.base().clone())))
     })
 }
 

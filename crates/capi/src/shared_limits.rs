@@ -261,7 +261,8 @@ pub extern "C" fn rocksdb_approximate_memory_usage_create(
 ) -> *mut rocksdb_memory_usage_t {
     call(errptr, ptr::null_mut(), || {
         let consumers = shared(consumers)?;
-        let databases: Vec<&Db> = consumers.databases.iter().collect();
+        let databases = consumers.databases.iter().filter(|db| !db.is_closed());
+        let databases: Vec<&Db> = databases.collect();
         let caches: Vec<&Arc<BlockCache>> = consumers.caches.iter().collect();
         let usage = MemoryUsage::of(&databases, &caches);
         Ok(give(rocksdb_memory_usage_t { usage }))

@@ -9,7 +9,7 @@ use crate::boundary::{
     quiet, shared, text,
 };
 use crate::call_options::lifecycle;
-use crate::db::Named;
+use crate::db::{Named, close_now};
 use crate::pinned::pinned;
 use crate::read::{copied, for_all, keys, store_all};
 use crate::snapshot::release;
@@ -170,7 +170,11 @@ pub extern "C" fn rocksdb_transactiondb_create_column_family(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_transactiondb_close(txn_db: *mut rocksdb_transactiondb_t) {
-    quiet((), || drop(owned(txn_db)));
+    quiet((), || {
+        if let Some(handle) = owned(txn_db) {
+            close_now(handle.db.base());
+        }
+    });
 }
 
 #[unsafe(no_mangle)]
@@ -178,7 +182,7 @@ pub extern "C" fn rocksdb_transactiondb_get_base_db(
     txn_db: *mut rocksdb_transactiondb_t,
 ) -> *mut rocksdb_t {
     attempt(ptr::null_mut(), || {
-        Ok(give(rocksdb_t::new(shared(txn_db)?.db.base().clone())))
+        Ok(give(rocksdb_t::base_of(shared(txn_db)?.db.base().clone())))
     })
 }
 

@@ -549,6 +549,11 @@ impl Db {
         self.core().admin.read_only
     }
 
+    /// Whether [`Db::close`] was called.
+    pub fn is_closed(&self) -> bool {
+        self.core().writes.is_closed()
+    }
+
     /// How well the database is.
     pub fn health(&self) -> HealthState {
         self.core().services.health.state()
