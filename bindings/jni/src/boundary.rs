@@ -49,13 +49,40 @@ pub(crate) type Outcome<R> = Result<R, Fault>;
 /// A handle that names nothing (any more).
 #[cold]
 pub(crate) fn stale(handle: jlong, what: &str) -> Fault {
-    let name = what.rsplit("::").next().unwrap_or(what);
+    let name = java_name(what);
     Fault::Java(
         "java/lang/IllegalStateException",
         format!(
             "native handle {handle:#x} is not an open {name}: it was closed, or its database was"
         ),
     )
+}
+
+/// The Java class of an object, by the name of its type here.
+fn java_name(what: &str) -> &str {
+    let inner = what.rsplit("::").next().unwrap_or(what);
+    match inner.trim_end_matches('>') {
+        "Database" => "RocksDB",
+        "Family" => "ColumnFamilyHandle",
+        "Walk" => "iterator",
+        "Moment" => "Snapshot",
+        "Txn" => "Transaction",
+        "Plain" => "WriteBatch",
+        "Index" => "WriteBatchWithIndex",
+        "Updates" => "TransactionLogIterator",
+        "ReadState" => "ReadOptions",
+        "FlushState" => "FlushOptions",
+        "FileOptions" => "EnvOptions",
+        "World" => "Env",
+        "Stats" => "Statistics",
+        "Limiter" => "RateLimiter",
+        "Space" => "SstFileManager",
+        "Buffers" => "WriteBufferManager",
+        "Tables" => "TableFormatConfig",
+        "Backups" => "BackupEngine",
+        "TransactionLog" => "TransactionLogIterator",
+        other => other,
+    }
 }
 
 /// The answer when there is none.

@@ -10,6 +10,9 @@ use jni_sys::{jdouble, jint, jlong};
 /// A block cache.
 pub(crate) struct Cache(pub(crate) Arc<BlockCache>);
 
+/// A cache on a device, which holds nothing.
+pub(crate) struct OnDevice;
+
 /// A limit on the memory of memtables.
 pub(crate) struct Buffers(pub(crate) Arc<WriteBufferManager>);
 

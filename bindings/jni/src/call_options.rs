@@ -24,6 +24,14 @@ pub(crate) struct ReadState {
     pub(crate) io_timeout: u64,
 }
 
+/// How to flush.
+#[derive(Clone, Default)]
+pub(crate) struct FlushState {
+    pub(crate) flush: FlushOptions,
+    /// A flush that waits returns after its listeners were told in any case.
+    pub(crate) listener_wait: bool,
+}
+
 /// Options that iterators share with the handle they were made with, until the handle is changed.
 #[derive(Clone, Default)]
 pub(crate) struct CopyOnWrite(pub(crate) Arc<ReadOptions>);
@@ -114,7 +122,7 @@ natives! {
     }
 
     fn Java_org_rocksdb_FlushOptions_newFlushOptions(env) -> jlong {
-        Ok(give(FlushOptions::default()))
+        Ok(give(FlushState::default()))
     }
 
     fn Java_org_rocksdb_CompactRangeOptions_newCompactRangeOptions(env) -> jlong {
@@ -155,7 +163,7 @@ disposals! {
         | Java_org_rocksdb_ReadOptions_disposeInternalJni;
     Shared<WriteOptions>: Java_org_rocksdb_WriteOptions_disposeInternal
         | Java_org_rocksdb_WriteOptions_disposeInternalJni;
-    Shared<FlushOptions>: Java_org_rocksdb_FlushOptions_disposeInternal
+    Shared<FlushState>: Java_org_rocksdb_FlushOptions_disposeInternal
         | Java_org_rocksdb_FlushOptions_disposeInternalJni;
     Shared<CompactRangeOptions>: Java_org_rocksdb_CompactRangeOptions_disposeInternal
         | Java_org_rocksdb_CompactRangeOptions_disposeInternalJni;

@@ -1,13 +1,17 @@
 //! What belongs to an open database as a whole.
 
 use crate::boundary::{Outcome, handles};
-use crate::call_options::ReadState;
+use crate::call_options::{FlushState, ReadState};
 use crate::database::{Database, Family};
 use crate::natives;
+use crate::refusal::not_supported;
 use crate::shared::{dispose, value};
-use esker::{CompactRangeOptions, Error, FamilyHandle, FlushOptions};
+use crate::slice::slice_of;
+use esker::options::{LoadRules, OptionSet};
+use esker::{CompactRangeOptions, Error, FamilyHandle};
 use esker_sync::atomic::Ordering;
 use jni_sys::{jint, jlong, jobject};
+use std::fmt::Write as _;
 
 /// Ends a database and everything that goes with it.
 fn end(db: jlong) -> Outcome<()> {
@@ -23,6 +27,18 @@ fn end(db: jlong) -> Outcome<()> {
     }
     drop(database);
     dispose::<Database>(db)
+}
+
+/// Options as Java's side parses them, which wants a value for each name.
+fn in_words<S: OptionSet>(options: &S) -> String {
+    let mut text = String::new();
+    for entry in S::entries() {
+        let value = (entry.get)(options);
+        if !value.is_empty() {
+            let _ = write!(text, "{}={value};", entry.info.name);
+        }
+    }
+    text
 }
 
 natives! {
@@ -71,13 +87,13 @@ natives! {
     /// Of all families of one moment when there are several.
     fn Java_org_rocksdb_RocksDB_flush(env, db: jlong, options: jlong, families: jobject) {
         let database = handles::hold::<Database>(db)?;
-        let options = value::<FlushOptions>(options)?;
+        let options = &value::<FlushState>(options)?.flush;
         if families.is_null() {
-            return Ok(database.open()?.flush_cf(&database.default, &options)?);
+            return Ok(database.open()?.flush_cf(&database.default, options)?);
         }
         let families = database.families(&env.longs(families)?)?;
         let families: Vec<&FamilyHandle> = families.iter().collect();
-        Ok(database.open()?.flush_families(&families, &options)?)
+        Ok(database.open()?.flush_families(&families, options)?)
     }
 
     fn Java_org_rocksdb_RocksDB_flushWal(env, db: jlong, sync: bool) {
@@ -186,6 +202,31 @@ natives! {
             Error::invalid_argument(format!("Target level {level} does not exist"))
         })?;
         database.with_family(family, |db, family| Ok(db.promote_l0(family, level)?))
+    }
+
+    /// All keys are suggested; the slices that are answered have no bytes, as in RocksDB.
+    fn Java_org_rocksdb_RocksDB_suggestCompactRange(env, db: jlong, family: jlong) -> jobject {
+        let database = handles::hold::<Database>(db)?;
+        database.with_family(family, |db, f| Ok(db.suggest_compact_range(f, None, None)?))?;
+        env.new_longs(&[slice_of(Some(&[])), slice_of(Some(&[]))])
+    }
+
+    fn Java_org_rocksdb_RocksDB_getOptions(env, db: jlong, family: jlong) -> jobject {
+        let database = handles::hold::<Database>(db)?;
+        let text = database.with_family(family, |_, f| Ok(in_words(&f.options())))?;
+        env.string(&text)
+    }
+
+    fn Java_org_rocksdb_RocksDB_getDBOptions(env, db: jlong) -> jobject {
+        let database = handles::hold::<Database>(db)?;
+        let db = database.open()?;
+        if db.is_read_only() {
+            return Err(not_supported("RocksDB.getDBOptions of a database opened for reading").into());
+        }
+        // Written when it was opened, and whenever they change.
+        let rules = LoadRules { ignore_unknown: true, strict: false };
+        let options = esker::load_latest_options(db.path(), db.env(), rules)?;
+        env.string(&in_words(&options.db))
     }
 
     fn Java_org_rocksdb_RocksDB_enableAutoCompaction(env, db: jlong, families: jobject) {

@@ -103,10 +103,10 @@ natives! {
     /// When it was the last hold on a family that was dropped, its files go now.
     fn Java_org_rocksdb_ColumnFamilyHandle_disposeInternal
         | Java_org_rocksdb_ColumnFamilyHandle_disposeInternalJni(env, family: jlong) {
-        let held = handles::hold::<Family>(family)?;
-        let (owner, is_dropped) = (held.owner(), held.1.load(Ordering::Relaxed));
-        drop(held);
+        let held = handles::find::<Family>(family);
+        let told = held.map_or((0, false), |h| (h.owner(), h.1.load(Ordering::Relaxed)));
         dispose::<Family>(family)?;
+        let (owner, is_dropped) = told;
         if is_dropped
             && let Some(database) = handles::find::<Database>(owner)
             && let Ok(db) = database.open()

@@ -206,6 +206,24 @@ natives! {
         Ok(())
     }
 
+    /// Calls of the system are not timed, as in RocksDB unless `report_bg_io_stats` is set.
+    fn Java_org_rocksdb_CompactionJobStats_fileWriteNanos
+        | Java_org_rocksdb_CompactionJobStats_fileRangeSyncNanos
+        | Java_org_rocksdb_CompactionJobStats_fileFsyncNanos
+        | Java_org_rocksdb_CompactionJobStats_filePrepareWriteNanos(env, handle: jlong) -> jlong {
+        handles::hold::<StatsCell>(handle)?;
+        Ok(0)
+    }
+
+    /// Prefixes of keys are not kept.
+    fn Java_org_rocksdb_CompactionJobStats_smallestOutputKeyPrefix
+        | Java_org_rocksdb_CompactionJobStats_largestOutputKeyPrefix(
+        env, handle: jlong
+    ) -> jobject {
+        handles::hold::<StatsCell>(handle)?;
+        env.new_array(&[])
+    }
+
     fn Java_org_rocksdb_CompactionJobStats_isManualCompaction(env, handle: jlong) -> bool {
         Ok(handles::hold::<StatsCell>(handle)?.lock().is_manual)
     }

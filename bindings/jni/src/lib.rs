@@ -31,6 +31,7 @@ mod files;
 mod filters;
 mod flink;
 mod generated;
+mod hints;
 mod inspect;
 mod iterator;
 mod job_info;

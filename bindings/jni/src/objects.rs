@@ -1,11 +1,10 @@
 //! The kinds of values behind handles that accessors are generated for.
 
-pub(crate) use crate::call_options::ReadState;
+pub(crate) use crate::call_options::{FlushState, ReadState};
 pub(crate) use crate::table_file::FileOptions;
 pub(crate) use esker::options::{CompressionSettings, FifoSettings, UniversalSettings};
 pub(crate) use esker::{
-    CompactFilesOptions, CompactRangeOptions, FlushOptions, ImportOptions, IngestOptions, Options,
-    WriteOptions,
+    CompactFilesOptions, CompactRangeOptions, ImportOptions, IngestOptions, Options, WriteOptions,
 };
 pub(crate) use esker_backup::BackupEngineOptions;
 pub(crate) use esker_txn::{

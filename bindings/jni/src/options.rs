@@ -11,7 +11,8 @@ use crate::statistics::Stats;
 use crate::table::Tables;
 use crate::{disposals, natives};
 use esker::options::{
-    BlockCacheSource, CompactionStyle, CompressionType, IndexType, PrefixExtractor, TableSettings,
+    BlockCacheSource, CompactionPri, CompactionStyle, CompressionType, IndexType, PrefixExtractor,
+    TableSettings, WalRecoveryMode,
 };
 use esker::{DbPath, KeyOrder, Options, WriteBufferManager};
 use esker_format::filter::FilterPolicy;
@@ -321,6 +322,24 @@ natives! {
         Ok(value::<Options>(options)?.family.cf_paths.len() as jlong)
     }
 
+    fn Java_org_rocksdb_Options_dbPaths | Java_org_rocksdb_DBOptions_dbPaths(
+        env, options: jlong, paths: jobject, sizes: jobject
+    ) {
+        fill_paths(env, &value::<Options>(options)?.db.db_paths, paths, sizes)
+    }
+
+    fn Java_org_rocksdb_Options_cfPaths | Java_org_rocksdb_ColumnFamilyOptions_cfPaths(
+        env, options: jlong, paths: jobject, sizes: jobject
+    ) {
+        fill_paths(env, &value::<Options>(options)?.family.cf_paths, paths, sizes)
+    }
+
+    fn Java_org_rocksdb_Options_oldDefaults | Java_org_rocksdb_ColumnFamilyOptions_oldDefaults(
+        env, options: jlong, major: jint, minor: jint
+    ) {
+        change::<Options>(options, |o| old_defaults(o, (major, minor)))
+    }
+
     fn Java_org_rocksdb_Options_useFixedLengthPrefixExtractor
         | Java_org_rocksdb_ColumnFamilyOptions_useFixedLengthPrefixExtractor(
         env, options: jlong, length: jint
@@ -388,6 +407,59 @@ natives! {
         let made = Options::default().set_all(&env.text(text)?);
         Ok(made.map_or(0, give))
     }
+
+    /// Of the configuration only the environment could count, which there is one of.
+    fn Java_org_rocksdb_ColumnFamilyOptions_getColumnFamilyOptionsFromProps__JLjava_lang_String_2
+        | Java_org_rocksdb_DBOptions_getDBOptionsFromProps__JLjava_lang_String_2(
+        env, _config: jlong, text: jobject
+    ) -> jlong {
+        let made = Options::default().set_all(&env.text(text)?);
+        Ok(made.map_or(0, give))
+    }
+}
+
+/// Puts paths and their sizes into the arrays that Java gives.
+fn fill_paths(env: Env<'_>, all: &[DbPath], paths: jobject, sizes: jobject) -> Outcome<()> {
+    let room = env.array_length(paths)?;
+    for (at, path) in all.iter().enumerate().take(room) {
+        let text = env.string(&path.path.to_string_lossy())?;
+        env.set(paths, at, text)?;
+        env.forget(text);
+    }
+    let targets: Vec<jlong> = all
+        .iter()
+        .map(|p| p.target_size as jlong)
+        .take(room)
+        .collect();
+    env.fill_longs(sizes, &targets)
+}
+
+/// The defaults that an old version of RocksDB had.
+fn old_defaults(o: &mut Options, version: (jint, jint)) {
+    if version <= (5, 18) {
+        o.family.compaction_pri = CompactionPri::ByCompensatedSize;
+    }
+    if version < (4, 7) {
+        o.family.write_buffer_size = 4 << 20;
+        o.family.target_file_size_base = 2 << 20;
+        o.family.max_bytes_for_level_base = 10 << 20;
+        o.family.soft_pending_compaction_bytes_limit = 0;
+        o.family.hard_pending_compaction_bytes_limit = 0;
+        o.db.max_file_opening_threads = 1;
+        o.db.table_cache_numshardbits = 4;
+    }
+    if version < (5, 0) {
+        o.family.level0_stop_writes_trigger = 24;
+    } else if version < (5, 2) {
+        o.family.level0_stop_writes_trigger = 30;
+    }
+    if version < (5, 2) {
+        o.db.delayed_write_rate = 2 << 20;
+    } else if version < (5, 6) {
+        o.db.delayed_write_rate = 16 << 20;
+    }
+    o.db.max_open_files = 5000;
+    o.db.wal_recovery_mode = WalRecoveryMode::TolerateCorruptedTailRecords;
 }
 
 /// Paths and their sizes as Java gives them.

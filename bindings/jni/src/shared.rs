@@ -75,9 +75,10 @@ pub(crate) fn change<T: Clone + Send + Sync + 'static>(
     Ok(())
 }
 
-/// Closes a handle; an exception if it was closed before.
+/// Closes a handle, unless it was closed before, perhaps with its database; an exception if it
+/// names an object of another kind, or none that ever was.
 pub(crate) fn dispose<T: Any>(handle: jlong) -> Outcome<()> {
-    if handles::close::<T>(handle) {
+    if handles::close::<T>(handle) || handles::is_past(handle) {
         return Ok(());
     }
     Err(stale(handle, std::any::type_name::<T>()))

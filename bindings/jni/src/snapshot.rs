@@ -16,10 +16,11 @@ natives! {
         Ok(handles::give_owned(Moment(snapshot), db))
     }
 
-    /// Also where read options name it still.
-    fn Java_org_rocksdb_RocksDB_releaseSnapshot(env, db: jlong, snapshot: jlong) {
-        handles::hold::<Database>(db)?;
-        handles::hold::<Moment>(snapshot)?.0.release();
+    /// Also where read options name it still. A snapshot goes with its database.
+    fn Java_org_rocksdb_RocksDB_releaseSnapshot(env, _db: jlong, snapshot: jlong) {
+        if let Some(moment) = handles::find::<Moment>(snapshot) {
+            moment.0.release();
+        }
         dispose::<Moment>(snapshot)
     }
 

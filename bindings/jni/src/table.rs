@@ -2,9 +2,8 @@
 
 use crate::access::JavaValue;
 use crate::boundary::{Outcome, handles};
-use crate::cache::{Cache, Filter};
+use crate::cache::{Cache, Filter, OnDevice};
 use crate::natives;
-use crate::refusal::not_supported;
 use esker::options::{BlockCacheSource, TableFormat, TableSettings};
 use esker_sync::Arc;
 use jni_sys::{jbyte, jdouble, jint, jlong};
@@ -28,9 +27,7 @@ struct Given {
 impl Given {
     fn tables(mut self) -> Outcome<jlong> {
         let table = &mut self.settings;
-        if self.persistent_cache > 0 {
-            return Err(not_supported("PersistentCache").into());
-        }
+        handles::hold_if::<OnDevice>(self.persistent_cache.max(0))?;
         if !table.no_block_cache {
             if self.cache > 0 {
                 let cache = Arc::clone(&handles::hold::<Cache>(self.cache)?.0);

@@ -111,6 +111,13 @@ natives! {
         Ok(())
     }
 
+    /// Waits until so many bytes may be written.
+    fn Java_org_rocksdb_RateLimiter_request(env, limiter: jlong, bytes: jlong) {
+        let limiter = Arc::clone(&handles::hold::<Limiter>(limiter)?.0);
+        let bytes = u64::try_from(bytes).unwrap_or(0);
+        Ok(limiter.request(bytes, IoPriority::User, || false)?)
+    }
+
     fn Java_org_rocksdb_RateLimiter_getSingleBurstBytes(env, limiter: jlong) -> jlong {
         Ok(handles::hold::<Limiter>(limiter)?.0.single_burst_bytes() as jlong)
     }

@@ -104,6 +104,13 @@ impl Env<'_> {
         self.check()
     }
 
+    /// Sets the first elements of a `long[]`.
+    pub(crate) fn fill_longs(self, array: jobject, all: &[jlong]) -> Outcome<()> {
+        let count = length(all.len())?;
+        jni!(self, SetLongArrayRegion, array, 0, count, all.as_ptr());
+        self.check()
+    }
+
     /// Sets an element of an object array.
     pub(crate) fn set(self, array: jobject, at: usize, object: jobject) -> Outcome<()> {
         jni!(self, SetObjectArrayElement, array, length(at)?, object);

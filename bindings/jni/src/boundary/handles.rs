@@ -180,6 +180,13 @@ pub(crate) fn take(handle: jlong) -> bool {
     is_mine
 }
 
+/// Whether a handle of a slot that was used names nothing any more.
+pub(crate) fn is_past(handle: jlong) -> bool {
+    let (number, generation) = parts(handle);
+    let is_used = generation > 0 && number < FREE.lock().made as usize;
+    is_used && slot(number).is_some_and(|s| s.load().as_ref().is_none_or(|e| e.handle != handle))
+}
+
 /// Closes everything that goes with the database `owner`.
 pub(crate) fn close_owned(owner: jlong) {
     let made = FREE.lock().made;
@@ -206,12 +213,14 @@ mod tests {
         assert!(!close::<String>(first));
         let second = give(String::from("two"));
         assert!(find::<String>(first).is_none());
+        assert!(is_past(first) && !is_past(second));
         assert_ne!(first, second);
         assert!(close::<String>(second));
         // No slot of these was ever made: other tests have theirs open meanwhile.
         for hostile in [0, -1, i64::MAX, i64::MIN, 12345, 1 << 32 | 0xFF_FFFF] {
             assert!(find::<u64>(hostile).is_none());
             assert!(!take(hostile));
+            assert!(!is_past(hostile));
         }
     }
 

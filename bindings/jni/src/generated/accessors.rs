@@ -415,6 +415,12 @@ get!(
     family.max_successive_merges
 );
 get!(
+    Java_org_rocksdb_ColumnFamilyOptions_maxTableFilesSizeFIFO,
+    Options,
+    i64,
+    family.compaction_options_fifo.max_table_files_size
+);
+get!(
     Java_org_rocksdb_ColumnFamilyOptions_maxWriteBufferNumber,
     Options,
     i32,
@@ -701,6 +707,12 @@ set!(
     Options,
     i64,
     family.max_successive_merges
+);
+set!(
+    Java_org_rocksdb_ColumnFamilyOptions_setMaxTableFilesSizeFIFO,
+    Options,
+    i64,
+    family.compaction_options_fifo.max_table_files_size
 );
 set!(
     Java_org_rocksdb_ColumnFamilyOptions_setMaxWriteBufferNumber,
@@ -1171,6 +1183,12 @@ get!(
     db.advise_random_on_open
 );
 get!(
+    Java_org_rocksdb_DBOptions_allow2pc,
+    Options,
+    bool,
+    db.allow_2pc
+);
+get!(
     Java_org_rocksdb_DBOptions_allowConcurrentMemtableWrite,
     Options,
     bool,
@@ -1471,6 +1489,12 @@ set!(
     db.advise_random_on_open
 );
 set!(
+    Java_org_rocksdb_DBOptions_setAllow2pc,
+    Options,
+    bool,
+    db.allow_2pc
+);
+set!(
     Java_org_rocksdb_DBOptions_setAllowConcurrentMemtableWrite,
     Options,
     bool,
@@ -1673,6 +1697,12 @@ set!(
     Options,
     i32,
     db.max_background_jobs
+);
+set!(
+    Java_org_rocksdb_DBOptions_setMaxBgErrorResumeCount,
+    Options,
+    i32,
+    db.max_bgerror_resume_count
 );
 set!(
     Java_org_rocksdb_DBOptions_setMaxCompactionTriggerWakeupSeconds,
@@ -2138,27 +2168,39 @@ get!(
 );
 get!(
     Java_org_rocksdb_FlushOptions_allowWriteStall,
-    FlushOptions,
+    FlushState,
     bool,
-    allow_write_stall
+    flush.allow_write_stall
+);
+get!(
+    Java_org_rocksdb_FlushOptions_listenerWait,
+    FlushState,
+    bool,
+    listener_wait
 );
 set!(
     Java_org_rocksdb_FlushOptions_setAllowWriteStall,
-    FlushOptions,
+    FlushState,
     bool,
-    allow_write_stall
+    flush.allow_write_stall
+);
+set!(
+    Java_org_rocksdb_FlushOptions_setListenerWait,
+    FlushState,
+    bool,
+    listener_wait
 );
 set!(
     Java_org_rocksdb_FlushOptions_setWaitForFlush,
-    FlushOptions,
+    FlushState,
     bool,
-    wait
+    flush.wait
 );
 get!(
     Java_org_rocksdb_FlushOptions_waitForFlush,
-    FlushOptions,
+    FlushState,
     bool,
-    wait
+    flush.wait
 );
 get!(
     Java_org_rocksdb_ImportColumnFamilyOptions_moveFiles,
@@ -2267,6 +2309,12 @@ get!(
     Options,
     bool,
     db.advise_random_on_open
+);
+get!(
+    Java_org_rocksdb_Options_allow2pc,
+    Options,
+    bool,
+    db.allow_2pc
 );
 get!(
     Java_org_rocksdb_Options_allowConcurrentMemtableWrite,
@@ -2707,6 +2755,12 @@ get!(
     family.max_successive_merges
 );
 get!(
+    Java_org_rocksdb_Options_maxTableFilesSizeFIFO,
+    Options,
+    i64,
+    family.compaction_options_fifo.max_table_files_size
+);
+get!(
     Java_org_rocksdb_Options_maxTotalWalSize,
     Options,
     i64,
@@ -2855,6 +2909,12 @@ set!(
     Options,
     bool,
     db.advise_random_on_open
+);
+set!(
+    Java_org_rocksdb_Options_setAllow2pc,
+    Options,
+    bool,
+    db.allow_2pc
 );
 set!(
     Java_org_rocksdb_Options_setAllowConcurrentMemtableWrite,
@@ -3223,6 +3283,12 @@ set!(
     db.max_background_jobs
 );
 set!(
+    Java_org_rocksdb_Options_setMaxBgErrorResumeCount,
+    Options,
+    i32,
+    db.max_bgerror_resume_count
+);
+set!(
     Java_org_rocksdb_Options_setMaxBytesForLevelBase,
     Options,
     i64,
@@ -3287,6 +3353,12 @@ set!(
     Options,
     i64,
     family.max_successive_merges
+);
+set!(
+    Java_org_rocksdb_Options_setMaxTableFilesSizeFIFO,
+    Options,
+    i64,
+    family.compaction_options_fifo.max_table_files_size
 );
 set!(
     Java_org_rocksdb_Options_setMaxTotalWalSize,

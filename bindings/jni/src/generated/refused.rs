@@ -19,28 +19,6 @@ refused!(
     (i64)
 );
 refused!(Java_org_rocksdb_CassandraValueMergeOperator_newSharedCassandraValueMergeOperator, "CassandraValueMergeOperator.newSharedCassandraValueMergeOperator", (i32, i32) -> i64);
-refused!(
-    Java_org_rocksdb_ColumnFamilyOptions_cfPaths,
-    "ColumnFamilyOptions.cfPaths",
-    (i64, jobject, jobject)
-);
-refused!(Java_org_rocksdb_ColumnFamilyOptions_getColumnFamilyOptionsFromProps__JLjava_lang_String_2, "ColumnFamilyOptions.getColumnFamilyOptionsFromProps", (i64, jobject) -> i64);
-refused!(Java_org_rocksdb_ColumnFamilyOptions_maxTableFilesSizeFIFO, "ColumnFamilyOptions.maxTableFilesSizeFIFO", (i64) -> i64);
-refused!(
-    Java_org_rocksdb_ColumnFamilyOptions_oldDefaults,
-    "ColumnFamilyOptions.oldDefaults",
-    (i64, i32, i32)
-);
-refused!(
-    Java_org_rocksdb_ColumnFamilyOptions_setCompactionThreadLimiter,
-    "ColumnFamilyOptions.setCompactionThreadLimiter",
-    (i64, i64)
-);
-refused!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMaxTableFilesSizeFIFO,
-    "ColumnFamilyOptions.setMaxTableFilesSizeFIFO",
-    (i64, i64)
-);
 refused!(Java_org_rocksdb_CompactRangeOptions_canceled, "CompactRangeOptions.canceled", (i64) -> bool);
 refused!(Java_org_rocksdb_CompactRangeOptions_fullHistoryTSLow, "CompactRangeOptions.fullHistoryTSLow", (i64) -> jobject);
 refused!(
@@ -53,58 +31,12 @@ refused!(
     "CompactRangeOptions.setFullHistoryTSLow",
     (i64, i64, i64)
 );
-refused!(Java_org_rocksdb_CompactionJobStats_fileFsyncNanos, "CompactionJobStats.fileFsyncNanos", (i64) -> i64);
-refused!(Java_org_rocksdb_CompactionJobStats_filePrepareWriteNanos, "CompactionJobStats.filePrepareWriteNanos", (i64) -> i64);
-refused!(Java_org_rocksdb_CompactionJobStats_fileRangeSyncNanos, "CompactionJobStats.fileRangeSyncNanos", (i64) -> i64);
-refused!(Java_org_rocksdb_CompactionJobStats_fileWriteNanos, "CompactionJobStats.fileWriteNanos", (i64) -> i64);
-refused!(Java_org_rocksdb_CompactionJobStats_largestOutputKeyPrefix, "CompactionJobStats.largestOutputKeyPrefix", (i64) -> jobject);
-refused!(Java_org_rocksdb_CompactionJobStats_smallestOutputKeyPrefix, "CompactionJobStats.smallestOutputKeyPrefix", (i64) -> jobject);
-refused!(
-    Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternal,
-    "ConcurrentTaskLimiterImpl.disposeInternal",
-    (i64)
-);
-refused!(
-    Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternalJni,
-    "ConcurrentTaskLimiterImpl.disposeInternalJni",
-    (i64)
-);
-refused!(Java_org_rocksdb_ConcurrentTaskLimiterImpl_name, "ConcurrentTaskLimiterImpl.name", (i64) -> jobject);
-refused!(Java_org_rocksdb_ConcurrentTaskLimiterImpl_newConcurrentTaskLimiterImpl0, "ConcurrentTaskLimiterImpl.newConcurrentTaskLimiterImpl0", (jobject, i32) -> i64);
-refused!(Java_org_rocksdb_ConcurrentTaskLimiterImpl_outstandingTask, "ConcurrentTaskLimiterImpl.outstandingTask", (i64) -> i32);
-refused!(
-    Java_org_rocksdb_ConcurrentTaskLimiterImpl_resetMaxOutstandingTask,
-    "ConcurrentTaskLimiterImpl.resetMaxOutstandingTask",
-    (i64)
-);
-refused!(
-    Java_org_rocksdb_ConcurrentTaskLimiterImpl_setMaxOutstandingTask,
-    "ConcurrentTaskLimiterImpl.setMaxOutstandingTask",
-    (i64, i32)
-);
-refused!(Java_org_rocksdb_DBOptions_allow2pc, "DBOptions.allow2pc", (i64) -> bool);
 refused!(Java_org_rocksdb_DBOptions_baseBackgroundCompactions, "DBOptions.baseBackgroundCompactions", (i64) -> i32);
-refused!(
-    Java_org_rocksdb_DBOptions_dbPaths,
-    "DBOptions.dbPaths",
-    (i64, jobject, jobject)
-);
-refused!(Java_org_rocksdb_DBOptions_getDBOptionsFromProps__JLjava_lang_String_2, "DBOptions.getDBOptionsFromProps", (i64, jobject) -> i64);
 refused!(Java_org_rocksdb_DBOptions_newTableReaderForCompactionInputs, "DBOptions.newTableReaderForCompactionInputs", (i64) -> bool);
 refused!(Java_org_rocksdb_DBOptions_preserveDeletes, "DBOptions.preserveDeletes", (i64) -> bool);
 refused!(
-    Java_org_rocksdb_DBOptions_setAllow2pc,
-    "DBOptions.setAllow2pc",
-    (i64, bool)
-);
-refused!(
     Java_org_rocksdb_DBOptions_setBaseBackgroundCompactions,
     "DBOptions.setBaseBackgroundCompactions",
-    (i64, i32)
-);
-refused!(
-    Java_org_rocksdb_DBOptions_setMaxBgErrorResumeCount,
-    "DBOptions.setMaxBgErrorResumeCount",
     (i64, i32)
 );
 refused!(
@@ -118,48 +50,9 @@ refused!(
     (i64, bool)
 );
 refused!(
-    Java_org_rocksdb_DBOptions_setRowCache,
-    "DBOptions.setRowCache",
-    (i64, i64)
-);
-refused!(
     Java_org_rocksdb_DBOptions_setWalFilter,
     "DBOptions.setWalFilter",
     (i64, i64)
-);
-refused!(Java_org_rocksdb_Env_getBackgroundThreads, "Env.getBackgroundThreads", (i64, i8) -> i32);
-refused!(Java_org_rocksdb_Env_getThreadList, "Env.getThreadList", (i64) -> jobject);
-refused!(Java_org_rocksdb_Env_getThreadPoolQueueLen, "Env.getThreadPoolQueueLen", (i64, i8) -> i32);
-refused!(
-    Java_org_rocksdb_Env_incBackgroundThreadsIfNeeded,
-    "Env.incBackgroundThreadsIfNeeded",
-    (i64, i32, i8)
-);
-refused!(
-    Java_org_rocksdb_Env_lowerThreadPoolCPUPriority,
-    "Env.lowerThreadPoolCPUPriority",
-    (i64, i8)
-);
-refused!(
-    Java_org_rocksdb_Env_lowerThreadPoolIOPriority,
-    "Env.lowerThreadPoolIOPriority",
-    (i64, i8)
-);
-refused!(
-    Java_org_rocksdb_Env_setBackgroundThreads,
-    "Env.setBackgroundThreads",
-    (i64, i32, i8)
-);
-refused!(
-    Java_org_rocksdb_EnvOptions_setRateLimiter,
-    "EnvOptions.setRateLimiter",
-    (i64, i64)
-);
-refused!(Java_org_rocksdb_FlushOptions_listenerWait, "FlushOptions.listenerWait", (i64) -> bool);
-refused!(
-    Java_org_rocksdb_FlushOptions_setListenerWait,
-    "FlushOptions.setListenerWait",
-    (i64, bool)
 );
 refused!(Java_org_rocksdb_HdfsEnv_createHdfsEnv, "HdfsEnv.createHdfsEnv", (jobject) -> i64);
 refused!(
@@ -173,50 +66,13 @@ refused!(
     "NativeComparatorWrapper.disposeInternal",
     (i64)
 );
-refused!(Java_org_rocksdb_Options_allow2pc, "Options.allow2pc", (i64) -> bool);
 refused!(Java_org_rocksdb_Options_baseBackgroundCompactions, "Options.baseBackgroundCompactions", (i64) -> i32);
-refused!(
-    Java_org_rocksdb_Options_cfPaths,
-    "Options.cfPaths",
-    (i64, jobject, jobject)
-);
-refused!(
-    Java_org_rocksdb_Options_dbPaths,
-    "Options.dbPaths",
-    (i64, jobject, jobject)
-);
-refused!(Java_org_rocksdb_Options_maxTableFilesSizeFIFO, "Options.maxTableFilesSizeFIFO", (i64) -> i64);
 refused!(Java_org_rocksdb_Options_newTableReaderForCompactionInputs, "Options.newTableReaderForCompactionInputs", (i64) -> bool);
-refused!(
-    Java_org_rocksdb_Options_oldDefaults,
-    "Options.oldDefaults",
-    (i64, i32, i32)
-);
 refused!(Java_org_rocksdb_Options_preserveDeletes, "Options.preserveDeletes", (i64) -> bool);
-refused!(
-    Java_org_rocksdb_Options_setAllow2pc,
-    "Options.setAllow2pc",
-    (i64, bool)
-);
 refused!(
     Java_org_rocksdb_Options_setBaseBackgroundCompactions,
     "Options.setBaseBackgroundCompactions",
     (i64, i32)
-);
-refused!(
-    Java_org_rocksdb_Options_setCompactionThreadLimiter,
-    "Options.setCompactionThreadLimiter",
-    (i64, i64)
-);
-refused!(
-    Java_org_rocksdb_Options_setMaxBgErrorResumeCount,
-    "Options.setMaxBgErrorResumeCount",
-    (i64, i32)
-);
-refused!(
-    Java_org_rocksdb_Options_setMaxTableFilesSizeFIFO,
-    "Options.setMaxTableFilesSizeFIFO",
-    (i64, i64)
 );
 refused!(
     Java_org_rocksdb_Options_setNewTableReaderForCompactionInputs,
@@ -229,35 +85,8 @@ refused!(
     (i64, bool)
 );
 refused!(
-    Java_org_rocksdb_Options_setRowCache,
-    "Options.setRowCache",
-    (i64, i64)
-);
-refused!(
-    Java_org_rocksdb_Options_setTablePropertiesCollectorFactory,
-    "Options.setTablePropertiesCollectorFactory",
-    (i64, jobject)
-);
-refused!(
     Java_org_rocksdb_Options_setWalFilter,
     "Options.setWalFilter",
-    (i64, i64)
-);
-refused!(Java_org_rocksdb_Options_tablePropertiesCollectorFactory, "Options.tablePropertiesCollectorFactory", (i64) -> jobject);
-refused!(
-    Java_org_rocksdb_PersistentCache_disposeInternal,
-    "PersistentCache.disposeInternal",
-    (i64)
-);
-refused!(
-    Java_org_rocksdb_PersistentCache_disposeInternalJni,
-    "PersistentCache.disposeInternalJni",
-    (i64)
-);
-refused!(Java_org_rocksdb_PersistentCache_newPersistentCache, "PersistentCache.newPersistentCache", (i64, jobject, i64, i64, bool) -> i64);
-refused!(
-    Java_org_rocksdb_RateLimiter_request,
-    "RateLimiter.request",
     (i64, i64)
 );
 refused!(Java_org_rocksdb_ReadOptions_iterStartSeqnum, "ReadOptions.iterStartSeqnum", (i64) -> i64);
@@ -282,15 +111,12 @@ refused!(
     (i64, jobject)
 );
 refused!(Java_org_rocksdb_RocksDB_endTrace, "RocksDB.endTrace", (i64));
-refused!(Java_org_rocksdb_RocksDB_getDBOptions, "RocksDB.getDBOptions", (i64) -> jobject);
-refused!(Java_org_rocksdb_RocksDB_getOptions, "RocksDB.getOptions", (i64, i64) -> jobject);
 refused!(Java_org_rocksdb_RocksDB_setPreserveDeletesSequenceNumber, "RocksDB.setPreserveDeletesSequenceNumber", (i64, i64) -> bool);
 refused!(
     Java_org_rocksdb_RocksDB_startTrace,
     "RocksDB.startTrace",
     (i64, i64, i64)
 );
-refused!(Java_org_rocksdb_RocksDB_suggestCompactRange, "RocksDB.suggestCompactRange", (i64, i64) -> jobject);
 refused!(Java_org_rocksdb_RocksMemEnv_createMemEnv, "RocksMemEnv.createMemEnv", (i64) -> i64);
 refused!(
     Java_org_rocksdb_RocksMemEnv_disposeInternal,
@@ -304,30 +130,6 @@ refused!(
 );
 refused!(Java_org_rocksdb_SstFileManager_getTrackedFiles, "SstFileManager.getTrackedFiles", (i64) -> jobject);
 refused!(Java_org_rocksdb_SstFileWriter_newSstFileWriter__JJJB, "SstFileWriter.newSstFileWriter", (i64, i64, i64, i8) -> i64);
-refused!(
-    Java_org_rocksdb_TablePropertiesCollectorFactory_deleteCompactOnDeletionCollectorFactory,
-    "TablePropertiesCollectorFactory.deleteCompactOnDeletionCollectorFactory",
-    (i64)
-);
-refused!(Java_org_rocksdb_TablePropertiesCollectorFactory_newCompactOnDeletionCollectorFactory, "TablePropertiesCollectorFactory.newCompactOnDeletionCollectorFactory", (i64, i64, f64) -> i64);
-refused!(Java_org_rocksdb_ThreadStatus_getOperationName, "ThreadStatus.getOperationName", (i8) -> jobject);
-refused!(Java_org_rocksdb_ThreadStatus_getOperationPropertyName, "ThreadStatus.getOperationPropertyName", (i8, i32) -> jobject);
-refused!(Java_org_rocksdb_ThreadStatus_getOperationStageName, "ThreadStatus.getOperationStageName", (i8) -> jobject);
-refused!(Java_org_rocksdb_ThreadStatus_getStateName, "ThreadStatus.getStateName", (i8) -> jobject);
-refused!(Java_org_rocksdb_ThreadStatus_getThreadTypeName, "ThreadStatus.getThreadTypeName", (i8) -> jobject);
-refused!(Java_org_rocksdb_ThreadStatus_interpretOperationProperties, "ThreadStatus.interpretOperationProperties", (i8, jobject) -> jobject);
-refused!(Java_org_rocksdb_ThreadStatus_microsToStringNative, "ThreadStatus.microsToStringNative", (i64) -> jobject);
-refused!(Java_org_rocksdb_TimedEnv_createTimedEnv, "TimedEnv.createTimedEnv", (i64) -> i64);
-refused!(
-    Java_org_rocksdb_TimedEnv_disposeInternal,
-    "TimedEnv.disposeInternal",
-    (i64)
-);
-refused!(
-    Java_org_rocksdb_TimedEnv_disposeInternalJni,
-    "TimedEnv.disposeInternalJni",
-    (i64)
-);
 refused!(Java_org_rocksdb_Transaction_getCommitTimeWriteBatch, "Transaction.getCommitTimeWriteBatch", (i64) -> i64);
 refused!(Java_org_rocksdb_Transaction_getLogNumber, "Transaction.getLogNumber", (i64) -> i64);
 refused!(

@@ -237,7 +237,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
     generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_bottommostCompressionType;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    generated::refused::Java_org_rocksdb_ColumnFamilyOptions_cfPaths;
+    options::Java_org_rocksdb_ColumnFamilyOptions_cfPaths;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     options::Java_org_rocksdb_ColumnFamilyOptions_cfPathsLen;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
@@ -264,7 +264,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
     generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_experimentalMempurgeThreshold;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_forceConsistencyChecks;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 = generated::refused::Java_org_rocksdb_ColumnFamilyOptions_getColumnFamilyOptionsFromProps__JLjava_lang_String_2;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 = options::Java_org_rocksdb_ColumnFamilyOptions_getColumnFamilyOptionsFromProps__JLjava_lang_String_2;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 = options::Java_org_rocksdb_ColumnFamilyOptions_getColumnFamilyOptionsFromProps__Ljava_lang_String_2;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_hardPendingCompactionBytesLimit;
@@ -299,7 +299,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxSuccessiveMerges;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_ColumnFamilyOptions_maxTableFilesSizeFIFO;
+    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxTableFilesSizeFIFO;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
     generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxWriteBufferNumber;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
@@ -327,7 +327,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
     generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_numLevels;
 const _: extern "system" fn(RawEnv, jobject, i64, i32, i32) =
-    generated::refused::Java_org_rocksdb_ColumnFamilyOptions_oldDefaults;
+    options::Java_org_rocksdb_ColumnFamilyOptions_oldDefaults;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_optimizeFiltersForHits;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
@@ -384,7 +384,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i8) =
 const _: extern "system" fn(RawEnv, jobject, i64, i8) =
     generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setCompactionStyle;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_ColumnFamilyOptions_setCompactionThreadLimiter;
+    hints::Java_org_rocksdb_ColumnFamilyOptions_setCompactionThreadLimiter;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
     options::Java_org_rocksdb_ColumnFamilyOptions_setComparatorHandle__JI;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i8) =
@@ -438,7 +438,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxSuccessiveMerges;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_ColumnFamilyOptions_setMaxTableFilesSizeFIFO;
+    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxTableFilesSizeFIFO;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
     generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxWriteBufferNumber;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
@@ -588,17 +588,17 @@ const _: extern "system" fn(RawEnv, jobject, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     job_info::Java_org_rocksdb_CompactionJobStats_elapsedMicros;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_fileFsyncNanos;
+    job_info::Java_org_rocksdb_CompactionJobStats_fileFsyncNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_filePrepareWriteNanos;
+    job_info::Java_org_rocksdb_CompactionJobStats_filePrepareWriteNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_fileRangeSyncNanos;
+    job_info::Java_org_rocksdb_CompactionJobStats_fileRangeSyncNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_fileWriteNanos;
+    job_info::Java_org_rocksdb_CompactionJobStats_fileWriteNanos;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     job_info::Java_org_rocksdb_CompactionJobStats_isManualCompaction;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_largestOutputKeyPrefix;
+    job_info::Java_org_rocksdb_CompactionJobStats_largestOutputKeyPrefix;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
     job_info::Java_org_rocksdb_CompactionJobStats_newCompactionJobStats;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
@@ -626,7 +626,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64) =
     job_info::Java_org_rocksdb_CompactionJobStats_reset;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_CompactionJobStats_smallestOutputKeyPrefix;
+    job_info::Java_org_rocksdb_CompactionJobStats_smallestOutputKeyPrefix;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     job_info::Java_org_rocksdb_CompactionJobStats_totalInputBytes;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
@@ -757,19 +757,19 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
     generated::accessors::Java_org_rocksdb_CompressionOptions_zstdMaxTrainBytes;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternal;
+    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternalJni;
+    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_ConcurrentTaskLimiterImpl_name;
+    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_name;
 const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 =
-    generated::refused::Java_org_rocksdb_ConcurrentTaskLimiterImpl_newConcurrentTaskLimiterImpl0;
+    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_newConcurrentTaskLimiterImpl0;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::refused::Java_org_rocksdb_ConcurrentTaskLimiterImpl_outstandingTask;
+    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_outstandingTask;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_ConcurrentTaskLimiterImpl_resetMaxOutstandingTask;
+    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_resetMaxOutstandingTask;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_ConcurrentTaskLimiterImpl_setMaxOutstandingTask;
+    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_setMaxOutstandingTask;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     options_file::Java_org_rocksdb_ConfigOptions_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
@@ -791,7 +791,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_DBOptions_adviseRandomOnOpen;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_DBOptions_allow2pc;
+    generated::accessors::Java_org_rocksdb_DBOptions_allow2pc;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_DBOptions_allowConcurrentMemtableWrite;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
@@ -831,7 +831,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
     options::Java_org_rocksdb_DBOptions_dbLogDir;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    generated::refused::Java_org_rocksdb_DBOptions_dbPaths;
+    options::Java_org_rocksdb_DBOptions_dbPaths;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     options::Java_org_rocksdb_DBOptions_dbPathsLen;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
@@ -859,7 +859,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_DBOptions_failIfOptionsFileError;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_DBOptions_getDBOptionsFromProps__JLjava_lang_String_2;
+    options::Java_org_rocksdb_DBOptions_getDBOptionsFromProps__JLjava_lang_String_2;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
     options::Java_org_rocksdb_DBOptions_getDBOptionsFromProps__Ljava_lang_String_2;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
@@ -925,7 +925,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i8) =
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_DBOptions_setAdviseRandomOnOpen;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_DBOptions_setAllow2pc;
+    generated::accessors::Java_org_rocksdb_DBOptions_setAllow2pc;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_DBOptions_setAllowConcurrentMemtableWrite;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
@@ -1012,7 +1012,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i32) =
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
     generated::accessors::Java_org_rocksdb_DBOptions_setMaxBackgroundJobs;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_DBOptions_setMaxBgErrorResumeCount;
+    generated::accessors::Java_org_rocksdb_DBOptions_setMaxBgErrorResumeCount;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::accessors::Java_org_rocksdb_DBOptions_setMaxCompactionTriggerWakeupSeconds;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
@@ -1046,7 +1046,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::accessors::Java_org_rocksdb_DBOptions_setRecycleLogFileNum;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_DBOptions_setRowCache;
+    hints::Java_org_rocksdb_DBOptions_setRowCache;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_DBOptions_setSkipCheckingSstFileSizesOnDbOpen;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
@@ -1162,21 +1162,21 @@ const _: extern "system" fn(RawEnv, jobject, i64, i32) =
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
     slice::Java_org_rocksdb_DirectSlice_setLength0;
 const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i32 =
-    generated::refused::Java_org_rocksdb_Env_getBackgroundThreads;
+    hints::Java_org_rocksdb_Env_getBackgroundThreads;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
     options::Java_org_rocksdb_Env_getDefaultEnvInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_Env_getThreadList;
+    hints::Java_org_rocksdb_Env_getThreadList;
 const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i32 =
-    generated::refused::Java_org_rocksdb_Env_getThreadPoolQueueLen;
+    hints::Java_org_rocksdb_Env_getThreadPoolQueueLen;
 const _: extern "system" fn(RawEnv, jobject, i64, i32, i8) =
-    generated::refused::Java_org_rocksdb_Env_incBackgroundThreadsIfNeeded;
+    hints::Java_org_rocksdb_Env_incBackgroundThreadsIfNeeded;
 const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::refused::Java_org_rocksdb_Env_lowerThreadPoolCPUPriority;
+    hints::Java_org_rocksdb_Env_lowerThreadPoolCPUPriority;
 const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::refused::Java_org_rocksdb_Env_lowerThreadPoolIOPriority;
+    hints::Java_org_rocksdb_Env_lowerThreadPoolIOPriority;
 const _: extern "system" fn(RawEnv, jobject, i64, i32, i8) =
-    generated::refused::Java_org_rocksdb_Env_setBackgroundThreads;
+    hints::Java_org_rocksdb_Env_setBackgroundThreads;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_EnvOptions_allowFallocate;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
@@ -1208,7 +1208,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::accessors::Java_org_rocksdb_EnvOptions_setRandomAccessMaxBufferSize;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_EnvOptions_setRateLimiter;
+    hints::Java_org_rocksdb_EnvOptions_setRateLimiter;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_EnvOptions_setSetFdCloexec;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
@@ -1251,13 +1251,13 @@ const _: extern "system" fn(RawEnv, jobject, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64) =
     call_options::Java_org_rocksdb_FlushOptions_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_FlushOptions_listenerWait;
+    generated::accessors::Java_org_rocksdb_FlushOptions_listenerWait;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
     call_options::Java_org_rocksdb_FlushOptions_newFlushOptions;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_FlushOptions_setAllowWriteStall;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_FlushOptions_setListenerWait;
+    generated::accessors::Java_org_rocksdb_FlushOptions_setListenerWait;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_FlushOptions_setWaitForFlush;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
@@ -1394,7 +1394,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_Options_adviseRandomOnOpen;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_Options_allow2pc;
+    generated::accessors::Java_org_rocksdb_Options_allow2pc;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_Options_allowConcurrentMemtableWrite;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
@@ -1440,7 +1440,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::accessors::Java_org_rocksdb_Options_bytesPerSync;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    generated::refused::Java_org_rocksdb_Options_cfPaths;
+    options::Java_org_rocksdb_Options_cfPaths;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     options::Java_org_rocksdb_Options_cfPathsLen;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
@@ -1464,7 +1464,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
     options::Java_org_rocksdb_Options_dbLogDir;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    generated::refused::Java_org_rocksdb_Options_dbPaths;
+    options::Java_org_rocksdb_Options_dbPaths;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     options::Java_org_rocksdb_Options_dbPathsLen;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
@@ -1568,7 +1568,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::accessors::Java_org_rocksdb_Options_maxSuccessiveMerges;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Options_maxTableFilesSizeFIFO;
+    generated::accessors::Java_org_rocksdb_Options_maxTableFilesSizeFIFO;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::accessors::Java_org_rocksdb_Options_maxTotalWalSize;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
@@ -1602,7 +1602,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
     generated::accessors::Java_org_rocksdb_Options_numLevels;
 const _: extern "system" fn(RawEnv, jobject, i64, i32, i32) =
-    generated::refused::Java_org_rocksdb_Options_oldDefaults;
+    options::Java_org_rocksdb_Options_oldDefaults;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_Options_openFilesAsync;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
@@ -1644,7 +1644,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i8) =
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_Options_setAdviseRandomOnOpen;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_Options_setAllow2pc;
+    generated::accessors::Java_org_rocksdb_Options_setAllow2pc;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_Options_setAllowConcurrentMemtableWrite;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
@@ -1708,7 +1708,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64, i8) =
     generated::accessors::Java_org_rocksdb_Options_setCompactionStyle;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_Options_setCompactionThreadLimiter;
+    hints::Java_org_rocksdb_Options_setCompactionThreadLimiter;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
     options::Java_org_rocksdb_Options_setComparatorHandle__JI;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i8) =
@@ -1807,7 +1807,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i32) =
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
     generated::accessors::Java_org_rocksdb_Options_setMaxBackgroundJobs;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_Options_setMaxBgErrorResumeCount;
+    generated::accessors::Java_org_rocksdb_Options_setMaxBgErrorResumeCount;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::accessors::Java_org_rocksdb_Options_setMaxBytesForLevelBase;
 const _: extern "system" fn(RawEnv, jobject, i64, f64) =
@@ -1833,7 +1833,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i32) =
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::accessors::Java_org_rocksdb_Options_setMaxSuccessiveMerges;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_Options_setMaxTableFilesSizeFIFO;
+    generated::accessors::Java_org_rocksdb_Options_setMaxTableFilesSizeFIFO;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::accessors::Java_org_rocksdb_Options_setMaxTotalWalSize;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
@@ -1893,7 +1893,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_Options_setReportBgIoStats;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_Options_setRowCache;
+    hints::Java_org_rocksdb_Options_setRowCache;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_Options_setSkipCheckingSstFileSizesOnDbOpen;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
@@ -1919,7 +1919,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i32) =
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     options::Java_org_rocksdb_Options_setTableFactory;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    generated::refused::Java_org_rocksdb_Options_setTablePropertiesCollectorFactory;
+    hints::Java_org_rocksdb_Options_setTablePropertiesCollectorFactory;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     generated::accessors::Java_org_rocksdb_Options_setTargetFileSizeBase;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
@@ -1983,7 +1983,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
     options::Java_org_rocksdb_Options_tableFactoryName;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_Options_tablePropertiesCollectorFactory;
+    hints::Java_org_rocksdb_Options_tablePropertiesCollectorFactory;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::accessors::Java_org_rocksdb_Options_targetFileSizeBase;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
@@ -2236,11 +2236,11 @@ const _: extern "system" fn(RawEnv, jobject, i64) = perf::Java_org_rocksdb_PerfC
 const _: extern "system" fn(RawEnv, jobject, i64, bool) -> jobject =
     perf::Java_org_rocksdb_PerfContext_toString;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_PersistentCache_disposeInternal;
+    hints::Java_org_rocksdb_PersistentCache_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_PersistentCache_disposeInternalJni;
+    hints::Java_org_rocksdb_PersistentCache_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, i64, bool) -> i64 =
-    generated::refused::Java_org_rocksdb_PersistentCache_newPersistentCache;
+    hints::Java_org_rocksdb_PersistentCache_newPersistentCache;
 const _: extern "system" fn(RawEnv, jobject, i32, i32, f64, i32, i32, i8, bool, bool) -> i64 =
     table::Java_org_rocksdb_PlainTableConfig_newTableFactoryHandle;
 const _: extern "system" fn(RawEnv, jobject, i64) =
@@ -2258,7 +2258,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i32, i8, bool) -> i64 =
     tuning::Java_org_rocksdb_RateLimiter_newRateLimiterHandle;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_RateLimiter_request;
+    tuning::Java_org_rocksdb_RateLimiter_request;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) =
     tuning::Java_org_rocksdb_RateLimiter_setBytesPerSecond;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
@@ -2498,7 +2498,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i8) -> jobject =
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
     inspect::Java_org_rocksdb_RocksDB_getColumnFamilyMetaData;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_RocksDB_getDBOptions;
+    database_calls::Java_org_rocksdb_RocksDB_getDBOptions;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     database_calls::Java_org_rocksdb_RocksDB_getDefaultColumnFamily;
 const _: extern "system" fn(
@@ -2528,7 +2528,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject 
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
     database_calls::Java_org_rocksdb_RocksDB_getName;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_RocksDB_getOptions;
+    database_calls::Java_org_rocksdb_RocksDB_getOptions;
 const _: extern "system" fn(RawEnv, jobject) -> i64 =
     perf::Java_org_rocksdb_RocksDB_getPerfContextNative;
 const _: extern "system" fn(RawEnv, jobject) -> i8 =
@@ -2667,7 +2667,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) =
     generated::refused::Java_org_rocksdb_RocksDB_startTrace;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_RocksDB_suggestCompactRange;
+    database_calls::Java_org_rocksdb_RocksDB_suggestCompactRange;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     database_calls::Java_org_rocksdb_RocksDB_syncWal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
@@ -2949,28 +2949,30 @@ const _: extern "system" fn(RawEnv, jobject, u16) -> i64 =
     merge::Java_org_rocksdb_StringAppendOperator_newSharedStringAppendOperator__C;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
     merge::Java_org_rocksdb_StringAppendOperator_newSharedStringAppendOperator__Ljava_lang_String_2;
-const _: extern "system" fn(RawEnv, jobject, i64) = generated::refused::Java_org_rocksdb_TablePropertiesCollectorFactory_deleteCompactOnDeletionCollectorFactory;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, f64) -> i64 = generated::refused::Java_org_rocksdb_TablePropertiesCollectorFactory_newCompactOnDeletionCollectorFactory;
+const _: extern "system" fn(RawEnv, jobject, i64) =
+    hints::Java_org_rocksdb_TablePropertiesCollectorFactory_deleteCompactOnDeletionCollectorFactory;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, f64) -> i64 =
+    hints::Java_org_rocksdb_TablePropertiesCollectorFactory_newCompactOnDeletionCollectorFactory;
 const _: extern "system" fn(RawEnv, jobject, i8) -> jobject =
-    generated::refused::Java_org_rocksdb_ThreadStatus_getOperationName;
+    hints::Java_org_rocksdb_ThreadStatus_getOperationName;
 const _: extern "system" fn(RawEnv, jobject, i8, i32) -> jobject =
-    generated::refused::Java_org_rocksdb_ThreadStatus_getOperationPropertyName;
+    hints::Java_org_rocksdb_ThreadStatus_getOperationPropertyName;
 const _: extern "system" fn(RawEnv, jobject, i8) -> jobject =
-    generated::refused::Java_org_rocksdb_ThreadStatus_getOperationStageName;
+    hints::Java_org_rocksdb_ThreadStatus_getOperationStageName;
 const _: extern "system" fn(RawEnv, jobject, i8) -> jobject =
-    generated::refused::Java_org_rocksdb_ThreadStatus_getStateName;
+    hints::Java_org_rocksdb_ThreadStatus_getStateName;
 const _: extern "system" fn(RawEnv, jobject, i8) -> jobject =
-    generated::refused::Java_org_rocksdb_ThreadStatus_getThreadTypeName;
+    hints::Java_org_rocksdb_ThreadStatus_getThreadTypeName;
 const _: extern "system" fn(RawEnv, jobject, i8, jobject) -> jobject =
-    generated::refused::Java_org_rocksdb_ThreadStatus_interpretOperationProperties;
+    hints::Java_org_rocksdb_ThreadStatus_interpretOperationProperties;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    generated::refused::Java_org_rocksdb_ThreadStatus_microsToStringNative;
+    hints::Java_org_rocksdb_ThreadStatus_microsToStringNative;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_TimedEnv_createTimedEnv;
+    hints::Java_org_rocksdb_TimedEnv_createTimedEnv;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TimedEnv_disposeInternal;
+    hints::Java_org_rocksdb_TimedEnv_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_TimedEnv_disposeInternalJni;
+    hints::Java_org_rocksdb_TimedEnv_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     transaction::Java_org_rocksdb_Transaction_clearSnapshot;
 const _: extern "system" fn(RawEnv, jobject, i64) =
