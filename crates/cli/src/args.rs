@@ -20,9 +20,11 @@ use crate::sst::SstArgs;
 use crate::wal::WalArgs;
 use crate::{
     access, backup, check, checkpoint, compact, destroy, families, forecast, load, manifest,
-    options, repair, scan, shape, sst, wal,
+    options, place, repair, say, scan, shape, sst, wal,
 };
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use serde_json::json;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Reads, checks, writes and measures databases of Esker and RocksDB
@@ -32,7 +34,8 @@ use std::process::ExitCode;
     version,
     after_help = "\
 Exit codes: 0 done; 1 an error, or problems found; 2 wrong usage.
-With --json every line of output is one JSON object.
+With --json every line of output is one JSON object, and so is every message on stderr.
+Commands take the database as --db=DB, before or after their name, or as their first argument.
 
 Start here:
   esker bench                      a short tour on a temporary database
@@ -213,6 +216,9 @@ Example:
     /// Experiments on Esker and its peers, each with a page of results
     #[command(disable_help_flag = true)]
     Lab(LabArgs),
+    /// List the commands and what each needs, from the parser itself
+    #[command(hide = true)]
+    Commands,
     /// Compare two librocksdb.so: one random trace of calls, every result
     #[command(disable_help_flag = true)]
     Diff(DiffArgs),
@@ -243,6 +249,54 @@ struct LabArgs {
     args: Vec<String>,
 }
 
+/// The command line. Sets how messages are given, too.
+pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut root = Cli::command();
+    root.build();
+    let given: Vec<OsString> = args.collect();
+    let (placed, command) = place::placed(&root, given);
+    let takes = |long: &str| command.get_arguments().any(|a| a.get_long() == Some(long));
+    say::begin(say::Manner {
+        json: placed
+            .iter()
+            .take_while(|a| *a != "--")
+            .any(|a| a == "--json"),
+        takes_set: takes("set"),
+        takes_create: takes("create-if-missing"),
+    });
+    Cli::try_parse_from(placed)
+}
+
+/// Shows the help that was asked for, or what is wrong with the arguments.
+pub(crate) fn refused(e: &clap::Error) -> ExitCode {
+    if e.use_stderr() {
+        say::refused(e);
+        return ExitCode::from(2);
+    }
+    // Nobody may be left to read it.
+    let _unread = e.print();
+    ExitCode::SUCCESS
+}
+
+/// Runs a command that prints by itself, which ends in a panic where nobody reads its messages.
+fn by_itself(run: impl FnOnce() -> ExitCode) -> ExitCode {
+    let is_about_output = |what: &str| what.starts_with("failed printing to std");
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !info.payload_as_str().is_some_and(is_about_output) {
+            before(info);
+        }
+    }));
+    let run = std::panic::AssertUnwindSafe(run);
+    match std::panic::catch_unwind(run) {
+        Ok(code) => code,
+        Err(panic) => match panic.downcast_ref::<String>() {
+            Some(text) if is_about_output(text) => ExitCode::FAILURE,
+            _ => std::panic::resume_unwind(panic),
+        },
+    }
+}
+
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
     let mut out = Out::new(cli.json);
@@ -267,28 +321,56 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Checkpoint(args) => checkpoint::run(args, &mut out),
         Command::Repair(args) => repair::run(args, &mut out),
         Command::Destroy(args) => destroy::run(args, &mut out),
+        Command::Commands => commands(&Cli::command(), "", &mut out),
         Command::Bench(args) => {
             // It prints by itself.
             drop(out);
-            return Ok(esker_lab::bench::main(&args.args));
+            return Ok(by_itself(|| esker_lab::bench::main(&args.args)));
         }
         Command::Lab(args) => {
             drop(out);
-            return Ok(esker_lab::laboratory::main(&args.args));
+            return Ok(by_itself(|| esker_lab::laboratory::main(&args.args)));
         }
         Command::Diff(args) => {
             drop(out);
-            return Ok(esker_differential::main(&args.args, &check::is_whole));
+            let whole = &check::is_whole;
+            return Ok(by_itself(|| esker_differential::main(&args.args, whole)));
         }
     }?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Shows the commands below `parent` that have none below them.
+fn commands(parent: &clap::Command, path: &str, out: &mut Out) -> Outcome {
+    for command in parent.get_subcommands() {
+        let name = format!("{path} {}", command.get_name());
+        let name = name.trim_start();
+        if command.has_subcommands() {
+            commands(command, name, out)?;
+            continue;
+        }
+        let needs = command.get_arguments().filter(|a| a.is_required_set());
+        let needs: Vec<String> = needs
+            .map(|a| match a.get_long() {
+                Some(long) => format!("--{long}"),
+                None => a
+                    .get_value_names()
+                    .map_or_else(|| a.get_id().to_string(), |n| n.join(" ")),
+            })
+            .collect();
+        out.line(format!("{name} {}", needs.join(" ")))?;
+        out.object(|| {
+            json!({"type": "command", "command": name, "needs": needs,
+                "prints_itself": command.is_disable_help_flag_set()})
+        })?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -6,6 +6,7 @@
 
 use crate::directory::{Directory, load_options};
 use crate::failure::{Failure, Outcome};
+use crate::say;
 use crate::text::{Form, one_line, unhex};
 use clap::Args;
 use esker::options::LoadedOptions;
@@ -205,7 +206,7 @@ impl DbArgs {
                 "option {}={} is not taken over: {}",
                 r.option, r.value, r.reason
             );
-            eprintln!("note: {}", one_line(&text));
+            say::note(&text);
         }
         Ok(loaded)
     }

@@ -1,8 +1,8 @@
 //! The `esker` command: reads, checks, writes and measures databases of Esker and RocksDB.
 //!
 //! One module per command. A command gets its arguments and an [`out::Out`], and returns a
-//! [`failure::Outcome`]; only `main` turns that into text on stderr and an exit code: 0 done, 1 an
-//! error or problems found, 2 wrong usage, 3 a repair that could not keep everything.
+//! [`failure::Outcome`]; only `main` turns that into a message ([`say`]) and an exit code: 0 done,
+//! 1 an error or problems found, 2 wrong usage, 3 a repair that could not keep everything.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -22,8 +22,10 @@ mod load;
 mod manifest;
 mod options;
 mod out;
+mod place;
 mod progress;
 mod repair;
+mod say;
 mod scan;
 mod shape;
 mod sst;
@@ -31,7 +33,6 @@ mod text;
 mod version_edit;
 mod wal;
 
-use clap::Parser;
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -42,18 +43,21 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     #[cfg(feature = "jemalloc")]
     esker::declare_allocator(esker::Allocator::Jemalloc);
-    let cli = args::Cli::parse();
+    let cli = match args::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(e) => return args::refused(&e),
+    };
     match args::run(cli) {
         Ok(code) => code,
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Usage(text)) => {
-            eprintln!("error: {text}");
+            say::usage(&text);
             ExitCode::from(2)
         }
         Err(Failure::Said) => ExitCode::FAILURE,
         Err(Failure::LostData) => ExitCode::from(3),
         Err(Failure::Status(e)) => {
-            eprintln!("error: {}", text::one_line(&e.to_string()));
+            say::error(&e);
             ExitCode::FAILURE
         }
     }

@@ -5,6 +5,7 @@ use crate::directory::Directory;
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
 use crate::progress::Progress;
+use crate::say;
 use crate::text::{one_line, plural};
 use clap::Args;
 use esker::{Db, FamilyDescriptor, Options, RepairMode, RepairOptions, SalvagedTable};
@@ -117,7 +118,7 @@ fn options(dir: &Directory) -> Outcome<(Options, Vec<FamilyDescriptor>)> {
             }
             Err(e) => {
                 let text = format!("{} is not used: {e}", path.display());
-                eprintln!("note: {}", one_line(&text));
+                say::note(&text);
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::database::{DbArgs, HexArgs};
 use crate::failure::Outcome;
 use crate::out::Out;
 use crate::progress::Progress;
+use crate::say;
 use clap::Args;
 use esker::{DbIterator, ReadOptions};
 use esker_status::Error;
@@ -106,10 +107,10 @@ pub(crate) fn dump(args: &DumpArgs, out: &mut Out) -> Outcome {
     drop(progress);
     let count = entries.seen;
     if entries.entities > 0 {
-        eprintln!(
-            "warning: {} wide-column entities were given with their default column alone",
+        say::warning(&format!(
+            "{} wide-column entities were given with their default column alone",
             entries.entities
-        );
+        ));
     }
     out.line(format!("{}{count}", String::from_utf8_lossy(TRAILER)))?;
     out.object(|| json!({"type": "count", "keys": count}))

@@ -52,10 +52,13 @@ fn all_commands_survive(db: &Path, what: &str) {
             "{what}: {command:?}: {}",
             ran.err
         );
+        let starts: &[&str] = match command.contains(&"--json") {
+            true => &["{\"type\":\"error\"", "{\"type\":\"note\""],
+            false => &["error: ", "note: "],
+        };
+        let is_known = |l: &str| starts.iter().any(|s| l.starts_with(s));
         assert!(
-            ran.err
-                .lines()
-                .all(|l| l.starts_with("error: ") || l.starts_with("note: ")),
+            ran.err.lines().all(is_known),
             "{what}: {command:?}: {}",
             ran.err
         );

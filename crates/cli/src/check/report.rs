@@ -1,5 +1,6 @@
 //! What a check found, collected from all threads.
 
+use crate::say;
 use crate::text::one_line;
 use esker_status::Error;
 use serde_json::{Value, json};
@@ -82,6 +83,7 @@ impl Report {
     }
 
     fn push(&self, severity: Severity, error: Error) {
+        let error = say::explained(error);
         self.lock().0.push(Finding { severity, error });
     }
 
