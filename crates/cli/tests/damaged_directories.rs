@@ -132,6 +132,34 @@ fn a_damaged_manifest_makes_no_table_left_over() {
     esker_on(&["check"], &db).expect(0);
 }
 
+/// The edits that could not be read removed tables that the earlier ones list.
+#[test]
+fn a_manifest_that_is_not_read_to_its_end_makes_no_table_missing() {
+    let (_dir, db) = place();
+    make(&db);
+    let before = std::fs::read(&files(&db, "MANIFEST")[0])
+        .expect("a MANIFEST")
+        .len();
+    let flag = format!("--db={}", db.display());
+    esker(&["compact", &flag]).expect(0);
+    esker(&["compact", &flag]).expect(0);
+    let manifest = files(&db, "MANIFEST").pop().expect("a MANIFEST");
+    let len = std::fs::metadata(&manifest).expect("a MANIFEST").len() as usize;
+    assert!(len > 200, "{before} {len}");
+    for at in [len / 2, len * 3 / 4, len - 20] {
+        let bytes = std::fs::read(&manifest).expect("a MANIFEST");
+        flip(&manifest, at);
+        let ran = esker_on(&["check", "--json"], &db).expect(1);
+        let errors = ran.json();
+        let errors: Vec<_> = errors.iter().filter(|f| f["severity"] == "error").collect();
+        assert_eq!(errors.len(), 1, "byte {at}: {errors:?}");
+        let file = errors[0]["file"].as_str().expect("a file");
+        assert!(file.contains("MANIFEST"), "byte {at}: {file}");
+        std::fs::write(&manifest, bytes).expect("written");
+    }
+    esker_on(&["check"], &db).expect(0);
+}
+
 #[test]
 fn a_manifest_that_is_read_to_its_end_tells_what_is_left_over() {
     let (_dir, db) = place();

@@ -158,6 +158,60 @@ fn a_log_that_is_shorter_than_the_manifest_says_is_told_by_the_check() {
     assert_eq!(on(&db, "scan", &[]).expect(0).out, "k1 ==> v\nk4 ==> v\n");
 }
 
+/// Whatever number a log is copied or moved to, the check finds an error where opening refuses, and
+/// nowhere else.
+#[test]
+fn a_log_under_another_number_is_an_error_where_opening_refuses_it() {
+    let p = Place::new();
+    let recycling = ["--set", "recycle_log_file_num=2"];
+    let strict = ["--set", "wal_recovery_mode=kAbsoluteConsistency"];
+    for (name, options) in [
+        ("plain", &[][..]),
+        ("recycling", &recycling),
+        ("strict", &strict),
+    ] {
+        let db = p.at(name);
+        for key in ["k1", "k2"] {
+            let mut args = vec!["--create-if-missing"];
+            args.extend(options.iter().copied().chain([key, "v"]));
+            on(&db, "put", &args).expect(0);
+        }
+        let log = logs(&db).pop().expect("a log");
+        for number in [1, 3, 7, 12, 50, 900] {
+            for is_moved in [false, true] {
+                let (there, tried) = (p.at("there"), p.at("tried"));
+                let from = there.join(log.file_name().expect("a name"));
+                let to = there.join(format!("{number:06}.log"));
+                for dir in [&there, &tried] {
+                    let _ = std::fs::remove_dir_all(dir);
+                }
+                copy(&db, &there);
+                if to.exists() {
+                    continue;
+                }
+                std::fs::copy(&from, &to).expect("copied");
+                if is_moved {
+                    std::fs::remove_file(&from).expect("moved");
+                }
+                copy(&there, &tried);
+                let opened = on(&tried, "put", &["k3", "v"]);
+                let checked = esker_on(&["check"], &there);
+                let what = format!("{name}, {number}, moved {is_moved}: {}", opened.err);
+                assert_eq!(checked.code, opened.code, "{what}{}", checked.out);
+                assert_eq!(on(&there, "scan", &[]).code, opened.code, "{what}");
+            }
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        std::fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("copied");
+    }
+}
+
 #[test]
 fn a_backup_that_lost_its_log_is_not_whole() {
     let p = Place::new();

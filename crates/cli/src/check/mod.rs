@@ -17,10 +17,12 @@ use crate::out::Out;
 use crate::progress::Progress;
 use crate::text::{plural, size};
 use clap::Args;
+use esker::options::LoadedOptions;
+use esker::{Db, FamilyDescriptor, FamilyOptions, Options};
 use esker_files::identity;
 use esker_format::FileNo;
 use esker_format::file_name::{FileKind, IDENTITY};
-use esker_status::{Error, ErrorKind};
+use esker_status::{Error, ErrorKind, Result};
 use report::{Report, Totals};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -63,9 +65,15 @@ fn check_one(args: &CheckArgs, path: &Path, out: &mut Out) -> Outcome {
             report.error(e);
             without_manifest(&dir, &report);
         }
+        Ok(fold) if !fold.is_read_to_end => {
+            // Later edits may have removed what the read ones list, and list what they do not.
+            fold.problems.iter().for_each(|e| report.error(e.clone()));
+            without_manifest(&dir, &report);
+        }
         Ok(fold) => everything(args, &dir, &fold, &report),
     }
     options(&dir, &report);
+    opening(&dir, &report);
     print(&report, out)?;
     if report.errors() > 0 {
         let db = path.display();
@@ -237,6 +245,47 @@ fn options(dir: &Directory, report: &Report) {
             Err(e) => report.error(e),
         }
     }
+}
+
+/// What opening says and no part above has said. It is not asked where tables lie in paths of the
+/// OPTIONS file: a copied directory would be opened with the tables of the original.
+fn opening(dir: &Directory, report: &Report) {
+    let loaded = dir.options.as_ref().and_then(|(_, l)| l.as_ref().ok());
+    let has_paths = loaded.is_some_and(|l| {
+        !l.db.db_paths.is_empty() || l.families.iter().any(|(_, o)| !o.cf_paths.is_empty())
+    });
+    if report.errors() > 0 || has_paths {
+        return;
+    }
+    match open(dir, loaded) {
+        Ok(()) => {}
+        // A comparator or an operator of the program's own.
+        Err(e)
+            if matches!(
+                e.kind(),
+                ErrorKind::NotSupported | ErrorKind::InvalidArgument
+            ) => {}
+        Err(e) => report.error_once(e),
+    }
+}
+
+/// Opens the database for reading.
+fn open(dir: &Directory, loaded: Option<&LoadedOptions>) -> Result<()> {
+    let mut options = Options::new();
+    if let Some(loaded) = loaded {
+        options.db = loaded.db.clone();
+    }
+    options.db.wal_dir = dir.place_of_logs()?;
+    let of = |name: &str| {
+        let mut all = loaded.iter().flat_map(|l| &l.families);
+        let own = all.find(|(n, _)| n == name);
+        own.map_or_else(FamilyOptions::default, |(_, o)| o.clone())
+    };
+    let names = Db::list_families(&dir.path, &options)?;
+    let families = names
+        .iter()
+        .map(|n| FamilyDescriptor::new(n.as_str(), of(n)));
+    Db::open_families_read_only(&dir.path, options.clone(), families.collect())?.close()
 }
 
 /// What can be checked of tables when nothing says which of them count.

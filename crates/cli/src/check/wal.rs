@@ -66,16 +66,17 @@ pub(super) fn check_alone(dir: &Directory, report: &Report) {
 }
 
 fn logs(dir: &Directory, min: FileNo, report: &Report) {
-    let mut state = State { next: Seq::ZERO };
     for file in dir.of(FileKind::Wal) {
         let live = file.number >= min;
+        // What logs must say of each other is for `examine`, which speaks as opening does.
+        let mut state = State { next: Seq::ZERO };
         if let Err(e) = log(dir, file, live, &mut state, report) {
             report.error(e.with_file(&file.path));
         }
     }
 }
 
-/// What carries over from one log to the next.
+/// What carries over from one batch to the next.
 struct State {
     /// The smallest sequence that the next batch may have.
     next: Seq,
