@@ -8,9 +8,9 @@
 //! Thread-safety: values; the lock on the directory keeps writers out while one lives.
 
 use super::Db;
-use super::live_files::{LiveFile, closed_files, without_logs};
+use super::live_files::{LENIENT, LiveFile, closed_files, without_logs};
 use crate::options::Options;
-use crate::options::{DbOptions, LoadRules, LoadedOptions};
+use crate::options::{DbOptions, LoadedOptions};
 use crate::recover::evidence;
 use crate::recover::load_latest_options;
 use crate::recover::replay::Outcome;
@@ -19,12 +19,6 @@ use esker_files::current;
 use esker_format::file_name::LOCK;
 use esker_status::{Error, Result};
 use std::path::{Path, PathBuf};
-
-/// Where tables are, and how logs are read, is to be known whatever else an OPTIONS file says.
-pub(super) const LENIENT: LoadRules = LoadRules {
-    ignore_unknown: true,
-    strict: false,
-};
 
 /// A database that is kept closed, and its files as they are, while this lives: see
 /// [`Db::keep_closed`].

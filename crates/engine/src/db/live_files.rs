@@ -5,10 +5,9 @@
 //! Thread-safety: the list is a value, made between two writes and two changes of the tree.
 
 use super::Db;
-use super::closed::LENIENT;
 use crate::options::Options;
 use crate::options::text::without_paths;
-use crate::options::{DbOptions, LoadedOptions};
+use crate::options::{DbOptions, LoadRules, LoadedOptions};
 use crate::recover::fold::{Folded, fold};
 use crate::recover::{evidence, load_latest_options, sweep};
 use crate::tree::{TablePaths, paths};
@@ -27,6 +26,12 @@ use std::path::{Path, PathBuf};
 
 /// An OPTIONS file is not larger.
 const LARGEST_OPTIONS: u64 = 1 << 30;
+
+/// Where tables are, and how logs are read, is to be known whatever else an OPTIONS file says.
+pub(super) const LENIENT: LoadRules = LoadRules {
+    ignore_unknown: true,
+    strict: false,
+};
 
 /// A file that the present contents of a database need.
 #[derive(Clone, Debug, PartialEq, Eq)]
