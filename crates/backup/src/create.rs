@@ -378,8 +378,11 @@ impl Inner {
         if is_plain && (known.size != item.size || known.is_disputed || known.crc32c != item.crc32c)
         {
             return Err(Error::corruption(format!(
-                "mismatch for existing backup file: {} bytes with checksum {:?} in the backup, {} with {:?} in the database",
-                known.size, known.crc32c, item.size, item.crc32c
+                "mismatch for existing backup file: {} bytes{} in the backup, {} bytes{} in the database",
+                known.size,
+                with_checksum(known.crc32c),
+                item.size,
+                with_checksum(item.crc32c)
             ))
             .with_file(self.dir.join(&item.name))
             .with_hint("if the database's file is sound, delete old backups or back up to a different directory"));
@@ -478,6 +481,10 @@ impl Inner {
             let _ = self.collect(state);
         }
     }
+}
+
+fn with_checksum(crc32c: Option<u32>) -> String {
+    crc32c.map_or_else(String::new, |sum| format!(" with checksum {sum:08x}"))
 }
 
 /// Takes out what the callback does not want, and returns the names.
