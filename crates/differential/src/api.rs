@@ -11,6 +11,16 @@ use std::path::Path;
 
 use crate::{Failure, Result};
 
+/// Calls a function of the library of something that has an `api`.
+macro_rules! c {
+    ($self:expr, $function:ident $(, $argument:expr)* $(,)?) => {{
+        let function = $self.api.$function.expect("kinds that need a missing function are not drawn");
+        // SAFETY: handles come from this library and are alive; buffers outlive the call.
+        unsafe { function($($argument),*) }
+    }};
+}
+pub(super) use c;
+
 /// An object of the library.
 pub(super) type H = *mut c_void;
 /// Text or bytes for the library.
@@ -293,6 +303,7 @@ functions! {
     wait_for_compact(H, H, E);
     wait_for_compact_options_create() -> H;
     wait_for_compact_options_destroy(H);
+    wait_for_compact_options_set_timeout(H, u64);
     create_iterators(H, H, *const H, *mut H, usize, E);
     readoptions_set_verify_checksums(H, c_uchar);
     readoptions_set_fill_cache(H, c_uchar);
@@ -315,4 +326,27 @@ functions! {
     livefiles_count(H) -> c_int;
     livefiles_entries(H, c_int) -> u64;
     livefiles_destroy(H);
+    livefiles_column_family_name(H, c_int) -> T;
+    livefiles_name(H, c_int) -> T;
+    livefiles_level(H, c_int) -> c_int;
+    compaction_options_create() -> H;
+    compaction_options_destroy(H);
+    compact_files_cf(H, H, H, *const T, usize, c_int, c_int, *mut *mut V, *mut usize, H, E);
+    compact_files_output_file_names_destroy(*mut V, usize);
+    compactoptions_set_max_subcompactions(H, c_int);
+    compactoptions_set_allow_write_stall(H, c_uchar);
+    flushoptions_destroy(H);
+    flushoptions_set_wait(H, c_uchar);
+    pause_background_work(H, E);
+    continue_background_work(H, E);
+    cancel_all_background_work(H, c_uchar);
+    disable_manual_compaction(H);
+    enable_manual_compaction(H);
+    ingestexternalfileoptions_set_snapshot_consistency(H, c_uchar);
+    ingestexternalfileoptions_set_allow_blocking_flush(H, c_uchar);
+    ingestexternalfileoptions_set_fail_if_not_bottommost_level(H, c_uchar);
+    verify_checksum(H, E);
+    transaction_set_name(H, T, usize, E);
+    transaction_prepare(H, E);
+    transactiondb_get_prepared_transactions(H, *mut usize) -> *mut H;
 }

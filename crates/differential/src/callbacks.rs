@@ -6,6 +6,8 @@
 use std::cmp::Ordering;
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::ptr;
+use std::sync::atomic::{self, AtomicU64};
+use std::time::Duration;
 
 use super::api::{T, V};
 
@@ -66,13 +68,21 @@ pub(super) extern "C" fn delete_value(_state: *mut c_void, value: T, size: usize
     }
 }
 
-/// The operands, joined.
+/// The operands of a call, joined.
 fn join(first: Option<&[u8]>, operands: *const T, sizes: *const usize, count: c_int) -> Vec<u8> {
     let count = usize::try_from(count).unwrap_or(0);
-    let mut joined = first.map(<[u8]>::to_vec).unwrap_or_default();
-    for at in 0..count {
+    let operand = |at| {
         // SAFETY: the library passes that many operands and sizes.
-        let operand = unsafe { bytes(*operands.add(at), *sizes.add(at)) };
+        unsafe { bytes(*operands.add(at), *sizes.add(at)) }
+    };
+    let operands: Vec<&[u8]> = (0..count).map(operand).collect();
+    joined(first, &operands)
+}
+
+/// Operands behind a value, with `+` between them.
+pub(super) fn joined(first: Option<&[u8]>, operands: &[&[u8]]) -> Vec<u8> {
+    let mut joined = first.map(<[u8]>::to_vec).unwrap_or_default();
+    for (at, operand) in operands.iter().enumerate() {
         if at > 0 || first.is_some() {
             joined.push(b'+');
         }
@@ -83,6 +93,28 @@ fn join(first: Option<&[u8]>, operands: *const T, sizes: *const usize, count: c_
         }
     }
     joined
+}
+
+/// Sleeps; how many microseconds on average is in the pointer. One entry in 64 takes half of it.
+#[allow(clippy::too_many_arguments)]
+pub(super) extern "C" fn slow(
+    state: *mut c_void,
+    _level: c_int,
+    _key: T,
+    _key_size: usize,
+    _value: T,
+    _value_size: usize,
+    _new_value: *mut V,
+    _new_size: *mut usize,
+    _changed: *mut c_uchar,
+) -> c_uchar {
+    static SEEN: AtomicU64 = AtomicU64::new(0);
+    let micros = state.addr() as u64;
+    let before = SEEN.fetch_add(1, atomic::Ordering::Relaxed);
+    let long = before.is_multiple_of(64);
+    let micros = if long { micros * 32 } else { micros / 2 };
+    std::thread::sleep(Duration::from_micros(micros));
+    0
 }
 
 pub(super) extern "C" fn full_merge(

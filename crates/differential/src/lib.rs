@@ -27,6 +27,7 @@ mod call;
 mod callbacks;
 mod draw;
 mod failure;
+pub mod model;
 mod options;
 mod say;
 mod shrink;

@@ -1,21 +1,12 @@
 //! One library with one database, and what is open in it.
 //!
 //! Every pointer here comes from the loaded library, is given back once, and is used by one thread.
-//! The functions that a kind of call needs were looked up before the kind is drawn, so [`c!`](self)
+//! The functions that a kind of call needs were looked up before the kind is drawn, so [`c!`](crate::api)
 //! may expect them. What a call answers is text: values, errors with the directory's name taken
 //! out, counts.
 //!
 //! The file is split by theme: `subject/{open,data,iterate,admin,side,aside,txn}.rs`.
 #![allow(unsafe_code)]
-
-/// Calls a function of the library.
-macro_rules! c {
-    ($self:expr, $function:ident $(, $argument:expr)* $(,)?) => {{
-        let function = $self.api.$function.expect("kinds that need a missing function are not drawn");
-        // SAFETY: handles come from this library and are alive; buffers outlive the call.
-        unsafe { function($($argument),*) }
-    }};
-}
 
 mod admin;
 mod aside;
@@ -31,7 +22,8 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 pub(super) use super::answer::{Answer, hash, show};
-use super::api::{Api, H, T, V};
+use super::api::c;
+pub(super) use super::api::{Api, H, T, V};
 use super::call::{Call, Order, Record};
 use super::callbacks::bytes;
 use super::{options, tolerated};

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::ptr;
 
 use super::{Answer, Family, Subject, at, c_path, c_text, show};
+use crate::api::c;
 use crate::api::{H, T};
 use crate::call::Bytes;
 use crate::callbacks::bytes;

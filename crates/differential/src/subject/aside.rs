@@ -7,6 +7,7 @@ use std::ptr;
 use super::open::{Mode, Opened};
 use super::{Answer, Subject, at, c_path, c_text};
 use crate::api::H;
+use crate::api::c;
 use crate::call::{Bytes, Entry};
 use crate::{callbacks, options};
 

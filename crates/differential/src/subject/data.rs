@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 use super::{Subject, at, show};
+use crate::api::c;
 use crate::api::{H, T, V};
 use crate::call::{Bytes, Record, WriteFlags};
 use crate::callbacks::{self, bytes, reversed};

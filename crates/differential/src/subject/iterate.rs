@@ -4,6 +4,7 @@ use std::ptr;
 
 use super::{OpenIter, Subject, at, hash, show};
 use crate::api::H;
+use crate::api::c;
 use crate::call::{IterPlan, Order, Step};
 use crate::callbacks::bytes;
 

@@ -6,6 +6,7 @@ use std::ptr;
 
 use super::{Family, Subject, c_path, c_text};
 use crate::api::H;
+use crate::api::c;
 use crate::callbacks;
 use crate::options::{self, Setting};
 use crate::{Failure, Result};

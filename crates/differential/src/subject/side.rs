@@ -5,6 +5,7 @@ use std::ptr;
 
 use super::open::Mode;
 use super::{Subject, at, c_path};
+use crate::api::c;
 use crate::call::{Bytes, Entry};
 use crate::callbacks;
 

@@ -4,6 +4,7 @@ use std::ptr;
 
 use super::open::Mode;
 use super::{Subject, at};
+use crate::api::c;
 use crate::api::{H, T, V};
 use crate::call::{Bytes, Record, TxnStep};
 

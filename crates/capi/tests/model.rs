@@ -1,0 +1,66 @@
+//! Random programs of calls on real threads against a model, short.
+//!
+//! `ESKER_MODEL_SECONDS` and `ESKER_MODEL_SEED` ask for more. Long runs are
+//! `cargo run --release -p esker-differential -- model`; docs/testing.md has them.
+
+use esker_differential::model::{Plan, run};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The library that cargo built for this test, which lies beside it.
+fn ours() -> PathBuf {
+    let test = std::env::current_exe().expect("a running program has a path");
+    let beside = test.parent().expect("it lies in a directory");
+    let library = beside.join("librocksdb.so");
+    assert!(library.exists(), "{} is not there", library.display());
+    library
+}
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    let asked = std::env::var(name).ok();
+    asked.map_or(otherwise, |text| text.parse().expect("it is a number"))
+}
+
+#[test]
+fn every_answer_beside_running_jobs_is_the_models() {
+    // In memory where that is possible: what is compared are answers.
+    let memory = Path::new("/dev/shm");
+    let place = if memory.is_dir() {
+        tempfile::tempdir_in(memory)
+    } else {
+        tempfile::tempdir()
+    };
+    let place = place.expect("a directory");
+    let seconds = number("ESKER_MODEL_SECONDS", 90);
+    let plan = Plan {
+        library: ours(),
+        seed: number("ESKER_MODEL_SEED", 1),
+        time: Duration::from_secs(seconds),
+        shrink: Duration::from_secs(60),
+        directory: place.path().join("model"),
+        calls: 600,
+        without: Vec::new(),
+        trace: false,
+    };
+    let outcome = run(&plan).expect("the library is loaded");
+    println!(
+        "model: {:.1?}, seed {}: {}",
+        outcome.took,
+        plan.seed,
+        outcome.line()
+    );
+    if let Some((seed, failure, program)) = &outcome.failure {
+        panic!("seed {seed}: {failure}\n{program}");
+    }
+    assert!(outcome.rounds > outcome.refused, "most databases open");
+    for kind in [
+        "compact_range",
+        "refit",
+        "ingest",
+        "checkpoint",
+        "backup",
+        "copies compared",
+    ] {
+        assert!(outcome.count(kind) > 0, "no {kind}: {:?}", outcome.counts);
+    }
+}

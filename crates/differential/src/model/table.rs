@@ -1,0 +1,109 @@
+//! What a family should hold, and answers compared with it.
+
+use std::sync::Arc;
+
+use super::kinds::{LENGTHS, SIZES};
+use crate::answer::show;
+use crate::callbacks::joined;
+use crate::{Failure, Result};
+
+/// Keys that take nothing but one put and one single deletion after the other.
+pub(super) const ONCE: usize = 20;
+
+/// A value, as the database should give it.
+pub(super) type Value = Arc<[u8]>;
+
+/// What one family holds, by the number of the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Table {
+    pub(super) entries: Vec<Option<Value>>,
+}
+
+/// A change of one key or range.
+#[derive(Clone, Debug)]
+pub(super) enum Edit {
+    Put(usize, Vec<u8>),
+    Merge(usize, Vec<u8>),
+    Delete(usize),
+    /// From a key to before another one.
+    Range(usize, usize),
+}
+
+/// The key of this number. Keys that are put once come behind the others.
+pub(super) fn key(number: usize, keys: usize) -> [u8; 4] {
+    let (letter, number) = match number.checked_sub(keys) {
+        None => (b'k', number),
+        Some(once) => (b's', once),
+    };
+    let digit = |divisor: usize| b'0' + (number / divisor % 10) as u8;
+    [letter, digit(100), digit(10), digit(1)]
+}
+
+/// The value of a number and a class of sizes.
+pub(super) fn value(id: u64, size: u64) -> Vec<u8> {
+    let mut value = format!("v{id}.").into_bytes();
+    let whole = SIZES[size as usize % SIZES.len()];
+    while value.len() < whole {
+        let at = value.len() as u64;
+        value.push(b'a' + ((id * 7 + at * 13) % 26) as u8);
+    }
+    value
+}
+
+impl Edit {
+    /// The change that an argument list `what, key, id, size` names. Without `ranges`, deletions of
+    /// ranges are deletions of keys.
+    pub(super) fn of(what: u64, at: u64, id: u64, size: u64, keys: usize, ranges: bool) -> Edit {
+        let at = at as usize % keys;
+        match what {
+            0..=10 => Edit::Put(at, value(id, size)),
+            11..=14 => Edit::Merge(at, value(id, size % 2)),
+            15..=17 => Edit::Delete(at),
+            _ if !ranges => Edit::Delete(at),
+            _ => Edit::range(at, size, keys),
+        }
+    }
+
+    /// A range of a length by its class.
+    pub(super) fn range(at: usize, size: u64, keys: usize) -> Edit {
+        let length = LENGTHS[size as usize % LENGTHS.len()];
+        Edit::Range(at, (at + length).min(keys))
+    }
+}
+
+impl Table {
+    /// A family without entries.
+    pub(super) fn new(keys: usize) -> Table {
+        Table {
+            entries: vec![None; keys + ONCE],
+        }
+    }
+
+    pub(super) fn apply(&mut self, edit: &Edit) {
+        match edit {
+            Edit::Put(at, value) => self.entries[*at] = Some(value.as_slice().into()),
+            Edit::Delete(at) => self.entries[*at] = None,
+            Edit::Range(from, to) => self.entries[*from..*to].fill(None),
+            Edit::Merge(at, operand) => {
+                let old = self.entries[*at].as_deref();
+                self.entries[*at] = Some(joined(old, &[operand]).into());
+            }
+        }
+    }
+
+    /// Fails when `got` is not what the key holds.
+    pub(super) fn check(&self, at: usize, got: Option<&[u8]>, keys: usize) -> Result<()> {
+        let want = self.entries[at].as_deref();
+        if got == want {
+            return Ok(());
+        }
+        let text = |value: Option<&[u8]>| value.map_or("nothing".to_owned(), show);
+        let key = key(at, keys);
+        Err(Failure::new(format!(
+            "key {} has {}, should have {}",
+            show(&key),
+            text(got),
+            text(want)
+        )))
+    }
+}
