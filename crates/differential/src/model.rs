@@ -19,6 +19,7 @@
 
 mod copies;
 mod files;
+mod held;
 mod kinds;
 mod program;
 mod reads;

@@ -3,6 +3,7 @@
 
 use std::ptr;
 
+use super::held::{Cursor, Snapshot};
 use super::table::{Table, key};
 use super::world::{World, at};
 use super::writer::Writer;
@@ -10,32 +11,6 @@ use crate::answer::show;
 use crate::api::{H, T, c};
 use crate::callbacks::bytes;
 use crate::{Failure, Result};
-
-/// A snapshot, and what the families held.
-pub(super) struct Snapshot {
-    pub(super) handle: H,
-    /// With the names of the families: a family that was made later has no snapshot.
-    pub(super) tables: Vec<(String, Table)>,
-}
-
-/// An open iterator, and what it may see.
-pub(super) struct Cursor {
-    handle: H,
-    read: H,
-    table: Table,
-    /// The name of the family.
-    family: String,
-    /// Bounds, as numbers of keys, and their bytes, which the iterator points into.
-    from: usize,
-    to: usize,
-    _lower: Box<[u8; 4]>,
-    _upper: Box<[u8; 4]>,
-    /// Where it stands.
-    place: Option<usize>,
-    pinned: bool,
-    /// The last steps, for a person.
-    trace: String,
-}
 
 /// Where an iterator stands on, or none.
 fn standing<'a>(world: &World, iterator: H) -> Result<Option<(&'a [u8], &'a [u8])>> {
@@ -128,19 +103,6 @@ fn scan(world: &World, iterator: H, table: &Table, keys: usize, backward: bool) 
         }
     }
     check_standing(world, iterator, table, None, keys)
-}
-
-impl Cursor {
-    fn next_from(&self, from: usize) -> Option<usize> {
-        (from.max(self.from)..self.to).find(|number| self.table.entries[*number].is_some())
-    }
-
-    fn last_before(&self, end: usize) -> Option<usize> {
-        let range = self.from..end.min(self.to).max(self.from);
-        range
-            .rev()
-            .find(|number| self.table.entries[*number].is_some())
-    }
 }
 
 impl Writer<'_> {

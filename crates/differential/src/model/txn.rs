@@ -122,7 +122,16 @@ impl Writer<'_> {
         let (edits, world) = (self.own_edits(args), self.world);
         let outcome = self.transact(handle, how, save, &edits);
         c!(world, transaction_destroy, handle);
-        self.tables = outcome.map_err(|failure| failure.context("transaction"))?;
+        match outcome {
+            Ok(tables) => self.tables = tables,
+            // What it read may be too old to be checked for conflicts.
+            Err(failure)
+                if self.is(Mode::Optimistic) && failure.to_string().contains("Try again") =>
+            {
+                world.refused("transaction", &failure)?;
+            }
+            Err(failure) => return Err(failure.context("transaction")),
+        }
         Ok(())
     }
 

@@ -3,8 +3,8 @@
 
 use std::ptr;
 
+use super::held::{Cursor, Snapshot};
 use super::program::{Call, Mode, Setting};
-use super::reads::{Cursor, Snapshot};
 use super::table::{Edit, Table, key, value};
 use super::tree::{self, required};
 use super::world::{Family, Side, World, at};
