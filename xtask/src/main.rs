@@ -2,12 +2,14 @@
 //!
 //! `cargo xtask tidy [--bless]` checks the rules of the repository (`--bless` writes the unsafe
 //! ledger); `cargo xtask compat [--check]` writes `COMPAT.md` from the option catalogue, or checks
-//! that it is current; `cargo xtask db-bench [--check]` writes `docs/db-bench.md` from the table of
-//! flags, or checks it; `cargo xtask bench-scripts [--compare]` runs RocksDB's own benchmark
-//! scripts on our `db_bench`; `cargo xtask capi [--check]` writes what follows from the C library's
-//! specification, or checks it; `cargo xtask capi --import HEADER` prints a specification made from
-//! a header, and `--against HEADER` compares; `cargo xtask capi --symbols LIB` checks what a shared
-//! library exports; `cargo xtask jni [--check]` does the same for the Java library;
+//! that it is current; `cargo xtask calls [--check]` writes the table of calls and of the random
+//! tests that make them, or checks it; `cargo xtask db-bench [--check]` writes `docs/db-bench.md`
+//! from the table of flags, or checks it; `cargo xtask bench-scripts [--compare]` runs RocksDB's
+//! own benchmark scripts on our `db_bench`; `cargo xtask capi [--check]` writes what follows from
+//! the C library's specification, or checks it; `cargo xtask capi --import HEADER` prints a
+//! specification made from a header, and `--against HEADER` compares; `cargo xtask capi --symbols
+//! LIB` checks what a shared library exports; `cargo xtask jni [--check]` does the same for the
+//! Java library;
 //! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask guide` runs the commands of `docs/guide`;
@@ -20,6 +22,7 @@
 //! `cargo xtask seeded-bugs` counts how many bugs on purpose the simulator finds.
 
 mod bench_scripts;
+mod calls;
 mod capi;
 mod examples;
 mod figures;
@@ -97,6 +100,8 @@ fn main() -> ExitCode {
         ["capi"] => capi::write(&root()),
         ["capi", "--check"] => capi::check(&root()),
         ["capi", "--import", header] => capi::import(Path::new(header)),
+        ["calls"] => calls::write(&root()),
+        ["calls", "--check"] => calls::check(&root()),
         ["jni"] => jni::write(&root()),
         ["jni", "--check"] => jni::check(&root()),
         ["capi", "--against", header] => capi::compare(&root(), Path::new(header)),
@@ -111,7 +116,7 @@ fn main() -> ExitCode {
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | install [--prefix DIR] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME]"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | install [--prefix DIR] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME]"
             );
             return ExitCode::from(2);
         }
