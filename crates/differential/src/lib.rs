@@ -16,9 +16,10 @@
 //! remains is printed.
 //! [`ALLOWED`] lists what may differ, and why; a run counts how often each rule was needed.
 //!
-//! The driver runs in one thread. It names no other crate of the project: all that it knows of a
-//! library is RocksDB's C API. Unsafe code is confined to the calls of the loaded libraries (`api`,
-//! `callbacks`, `subject`).
+//! That driver runs in one thread. [`model`] runs programs of calls on several, on one library.
+//! The crate names no other crate of the project: all that it knows of a library is RocksDB's C
+//! API. Unsafe code is confined to the calls of the loaded libraries (`api`, `callbacks`, `subject`,
+//! `model`).
 #![deny(unsafe_code)]
 
 mod answer;

@@ -217,6 +217,14 @@ pub(super) fn find(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.name == name)
 }
 
+/// How many arguments a kind has before its list, and how many each group of that list has.
+pub(super) fn groups(kind: &Kind) -> Option<(usize, usize)> {
+    match kind.args.split_last() {
+        Some((Many(_, group), before)) => Some((before.len(), group.len())),
+        _ => None,
+    }
+}
+
 /// Draws arguments and appends them.
 pub(super) fn draw(args: &[Arg], draw_from: &mut Draw, id: &mut u64, to: &mut Vec<u64>) {
     for arg in args {

@@ -66,7 +66,7 @@ impl fmt::Display for Program {
         let flag = |on: bool| if on { "on" } else { "off" };
         writeln!(
             f,
-            "sleep {}\nmode {}\nfamilies {}\nkeys {}\nranges {}\nnowal {}",
+            "filter_sleep {}\nmode {}\nfamilies {}\nkeys {}\nranges {}\nnowal {}",
             setting.sleep,
             mode.map_or("plain", |(_, name)| name),
             setting.families,
@@ -124,7 +124,7 @@ impl Program {
         let setting = &mut self.setting;
         match word {
             "options" => setting.options = rest.to_owned(),
-            "sleep" => setting.sleep = number(rest, at)?,
+            "filter_sleep" => setting.sleep = number(rest, at)?,
             "families" => setting.families = number(rest, at)?.clamp(1, 8) as usize,
             "keys" => setting.keys = number(rest, at)?.clamp(2, 1000) as usize,
             "ranges" => setting.ranges = rest == "on",
@@ -344,4 +344,51 @@ fn list(draw: &mut Draw, weights: &[u32], calls: usize, id: &mut u64) -> Vec<Cal
         }
     }
     calls_drawn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(seed: u64) -> Program {
+        let drawer = Drawer {
+            wanted: &|_| true,
+            accepts: &|_| true,
+            calls: 300,
+            transactions: true,
+        };
+        drawer.program(seed)
+    }
+
+    #[test]
+    fn a_program_is_read_as_it_was_written() {
+        for seed in 0..20 {
+            let program = drawn(seed);
+            assert!(
+                Program::parse(&program.to_string()) == Ok(program),
+                "seed {seed}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_one_program_and_seeds_give_all_kinds() {
+        assert_eq!(drawn(3), drawn(3));
+        let programs: Vec<Program> = (0..20).map(drawn).collect();
+        for kind in KINDS {
+            let made = |program: &Program| {
+                let mut calls = program.threads.iter().flatten();
+                calls.any(|call| call.kind == kind.name)
+            };
+            assert!(programs.iter().any(made), "{} is not drawn", kind.name);
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_call_is_named() {
+        let error = Program::parse("thread 0\nput 1 2 3 4\nputt 1").expect_err("no such call");
+        assert_eq!(error.to_string(), "line 3: no call is called putt");
+        let error = Program::parse("put 1 2").expect_err("no thread");
+        assert_eq!(error.to_string(), "line 1: a call before any thread");
+    }
 }

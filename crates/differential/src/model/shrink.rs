@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::kinds;
 use super::program::Program;
 use crate::Failure;
 
@@ -60,12 +61,76 @@ pub(super) fn shrink(
             break;
         }
     }
+    thin(&mut program, &mut found, end, &fails);
     (program, found)
+}
+
+/// Takes groups out of the lists of arguments.
+fn thin(
+    program: &mut Program,
+    found: &mut Found,
+    end: Instant,
+    fails: &dyn Fn(&Program) -> Option<Found>,
+) {
+    for call in 0..program.threads.first().map_or(0, Vec::len) {
+        let kind = kinds::find(program.threads[0][call].kind);
+        let Some((before, size)) = kind.and_then(kinds::groups) else {
+            continue;
+        };
+        let mut at = program.threads[0][call].args.len();
+        while at >= before + size && Instant::now() < end {
+            at -= size;
+            if program.threads[0][call].args.len() < before + 2 * size {
+                break; // one group stays
+            }
+            let mut candidate = program.clone();
+            candidate.threads[0][call].args.drain(at..at + size);
+            if let Some(newer) = fails(&candidate) {
+                (*program, *found) = (candidate, newer);
+            }
+        }
+    }
 }
 
 /// Leaves out what comes behind the call that was wrong.
 fn cut(program: &mut Program, found: &Found) {
     if let (Some(call), Some(calls)) = (found.call, program.threads.first_mut()) {
         calls.truncate(call + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails while the two calls are there that a wrong answer needs.
+    fn needs_two(program: &Program) -> Option<Found> {
+        let calls = &program.threads[0];
+        let first = calls.iter().position(|call| call.kind == "flush")?;
+        let second = calls.iter().position(|call| call.args.contains(&77))?;
+        (first < second).then(|| Found {
+            call: Some(second),
+            failure: Failure::new("wrong"),
+        })
+    }
+
+    #[test]
+    fn what_is_left_is_what_the_failure_needs() {
+        let mut text = "options a=1;\nthread 0\n".to_owned();
+        for number in 0..100 {
+            let call = match number {
+                40 => "flush 0 1",
+                70 => "batch 1 0 0 3 5 1 0 0 9 77 1 0 0 4 6 1",
+                _ => "get 0 1 9",
+            };
+            text.push_str(&format!("{call}\n"));
+        }
+        text.push_str("thread 1\nflush 0 0\nsleep 3\n");
+        let program = Program::parse(&text).expect("it is a program");
+        let found = needs_two(&program).expect("it fails");
+        let (program, _) = shrink(program, found, Duration::from_secs(60), &needs_two);
+        let left: Vec<String> = program.threads[0].iter().map(ToString::to_string).collect();
+        assert_eq!(left, ["flush 0 1", "batch 1 0 0 9 77 1"]);
+        assert_eq!(program.threads.len(), 1);
     }
 }

@@ -107,3 +107,31 @@ impl Table {
         )))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_holds_what_was_done_last() {
+        let mut table = Table::new(10);
+        table.apply(&Edit::Put(3, b"a".to_vec()));
+        table.apply(&Edit::Merge(3, b"b".to_vec()));
+        table.apply(&Edit::Merge(4, b"c".to_vec()));
+        assert_eq!(table.check(3, Some(b"a+b"), 10), Ok(()));
+        table.apply(&Edit::Range(3, 4));
+        assert_eq!(table.check(3, None, 10), Ok(()));
+        let wrong = table
+            .check(4, Some(b"x"), 10)
+            .expect_err("it holds another value");
+        assert_eq!(wrong.to_string(), r#"key "k004" has "x", should have "c""#);
+        table.apply(&Edit::Delete(4));
+        assert!(table.check(4, Some(b"c"), 10).is_err());
+    }
+
+    #[test]
+    fn keys_are_in_the_order_of_their_numbers() {
+        let keys: Vec<[u8; 4]> = (0..400 + ONCE).map(|number| key(number, 400)).collect();
+        assert!(keys.is_sorted());
+    }
+}

@@ -146,6 +146,8 @@ pub(super) fn neutral(world: &World, keys: usize, thread: usize, calls: &[Call])
                 world.saw(failure.context(call));
                 return;
             }
+            // Calls that have nothing to do come back at once.
+            std::thread::sleep(Duration::from_micros(50));
         }
     }
 }
