@@ -18,8 +18,8 @@
 //!
 //! That driver runs in one thread. [`model`] runs programs of calls on several, on one library.
 //! The crate names no other crate of the project: all that it knows of a library is RocksDB's C
-//! API. Unsafe code is confined to the calls of the loaded libraries (`api`, `callbacks`, `subject`,
-//! `model`).
+//! API. Unsafe code is confined to the calls of the loaded libraries: `api`, `callbacks`, `subject`
+//! and `model`.
 #![deny(unsafe_code)]
 
 mod answer;

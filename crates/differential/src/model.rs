@@ -118,7 +118,7 @@ enum Ended {
     Refused(Failure),
 }
 
-/// How long a program may take before it counts as hanging.
+/// How long a call of the model's thread may take before it counts as hanging.
 const HANGS: Duration = Duration::from_secs(60);
 
 /// Runs programs until the time is over or one fails.
@@ -221,12 +221,7 @@ fn play(plan: &Plan, program: &Program) -> Result<Ended> {
     let found = std::thread::scope(|scope| {
         let (done, watched) = mpsc::channel::<()>();
         let (world, text) = (&world, program.to_string());
-        scope.spawn(move || {
-            if watched.recv_timeout(HANGS) == Err(RecvTimeoutError::Timeout) {
-                say!("a program hangs in {}:\n{text}", world.doing());
-                std::process::exit(9);
-            }
-        });
+        scope.spawn(move || watch(world, &watched, &text));
         let found = play_threads(world, program);
         drop(done);
         found
@@ -234,6 +229,19 @@ fn play(plan: &Plan, program: &Program) -> Result<Ended> {
     let counts = world.counts();
     world.free();
     Ok(found.map_or(Ended::Right(counts), Ended::Wrong))
+}
+
+/// Ends the process when the model's thread stays in one call for too long.
+fn watch(world: &World, done: &mpsc::Receiver<()>, text: &str) {
+    let (mut seen, mut since) = (world.begun(), Instant::now());
+    while done.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+        if world.begun() != seen {
+            (seen, since) = (world.begun(), Instant::now());
+        } else if since.elapsed() > HANGS {
+            say!("a program hangs in {}:\n{text}", world.doing());
+            std::process::exit(9);
+        }
+    }
 }
 
 /// Runs the threads of a program on an open database, and closes it.

@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString, c_int};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::program::{Call, Mode, Setting};
@@ -65,6 +65,8 @@ pub(super) struct World {
     pub(super) stop: AtomicBool,
     /// Whether calls are printed before they are made.
     pub(super) trace: bool,
+    /// Calls that the model's thread has begun.
+    begun: AtomicU64,
     /// The call that each thread is in.
     doing: Mutex<BTreeMap<usize, String>>,
     /// The first wrong answer that a thread saw which is not the model's.
@@ -210,6 +212,7 @@ impl World {
             counts: Mutex::new(BTreeMap::new()),
             stop: AtomicBool::new(false),
             trace: false,
+            begun: AtomicU64::new(0),
             doing: Mutex::new(BTreeMap::new()),
             seen: Mutex::new(None),
         })
@@ -260,7 +263,15 @@ impl World {
         if self.trace {
             eprintln!("{thread}: {call}");
         }
+        if thread == 0 {
+            self.begun.fetch_add(1, Ordering::Relaxed);
+        }
         lock(&self.doing).insert(thread, call.to_string());
+    }
+
+    /// How many calls the model's thread has begun.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// What all threads do.
