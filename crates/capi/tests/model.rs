@@ -41,6 +41,7 @@ fn every_answer_beside_running_jobs_is_the_models() {
         calls: 600,
         without: Vec::new(),
         trace: false,
+        kill: false,
     };
     let outcome = run(&plan).expect("the library is loaded");
     println!(

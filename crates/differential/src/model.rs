@@ -20,6 +20,7 @@
 mod copies;
 mod files;
 mod held;
+mod kill;
 mod kinds;
 mod program;
 mod reads;
@@ -65,6 +66,8 @@ pub struct Plan {
     pub without: Vec<String>,
     /// Prints every call before it is made, for a library that ends the process.
     pub trace: bool,
+    /// Whether programs run in processes that are killed; only for the command.
+    pub kill: bool,
 }
 
 /// What came of a run.
@@ -135,7 +138,8 @@ pub fn run(plan: &Plan) -> Result<Outcome> {
             .any(|name| library.api.missing.contains(name));
         // Enabling deletions of files has another signature there.
         let other = old && ["deletions_off", "read_only", "secondary"].contains(&kind.name);
-        !lacks && !other && !plan.without.iter().any(|name| name == kind.name)
+        let known = !plan.kill || kill::knows(kind.name);
+        !lacks && !other && known && !plan.without.iter().any(|name| name == kind.name)
     };
     let accepts = |text: &str| library.options(text).is_ok();
     let drawer = Drawer {
@@ -148,7 +152,12 @@ pub fn run(plan: &Plan) -> Result<Outcome> {
     let mut seed = plan.seed;
     while began.elapsed() < plan.time {
         let program = drawer.program(seed);
-        match play(plan, &program)? {
+        let ended = if plan.kill {
+            kill::play(plan, program.clone(), seed)?
+        } else {
+            play(plan, &program)?
+        };
+        match ended {
             Ended::Right(counts) => {
                 outcome.rounds += 1;
                 for (kind, count) in counts {
@@ -171,6 +180,10 @@ pub fn run(plan: &Plan) -> Result<Outcome> {
 
 /// The text of the shortest program that was found to fail, and how it failed.
 fn smaller(plan: &Plan, program: Program, found: Found) -> String {
+    if plan.kill {
+        // Its failure is a matter of the moment.
+        return format!("# {}\n{program}", found.failure);
+    }
     let again = |program: &Program| match play(plan, program) {
         Ok(Ended::Wrong(found)) => Some(found),
         _ => None,
@@ -205,11 +218,20 @@ fn play(plan: &Plan, program: &Program) -> Result<Ended> {
     std::fs::create_dir_all(directory)?;
     // For a library that ends the process.
     std::fs::write(directory.join("program.txt"), program.to_string())?;
+    play_in(plan, program)
+}
+
+/// Runs one program in a directory that has no database yet.
+fn play_in(plan: &Plan, program: &Program) -> Result<Ended> {
+    let directory = &plan.directory;
     let mut world = match World::new(load(&plan.library)?, directory, &program.setting) {
         Ok(world) => world,
         Err(failure) => return Ok(Ended::Refused(failure)),
     };
     world.trace = plan.trace;
+    if plan.kill {
+        world.done = Some(kill::done_file(directory)?);
+    }
     let (mode, names) = (
         program.setting.mode,
         writer::first_names(program.setting.families),
@@ -265,6 +287,17 @@ fn play_threads(world: &World, program: &Program) -> Option<Found> {
                 });
                 break;
             }
+            if let Some(Err(failure)) = world
+                .done
+                .as_ref()
+                .map(|f| kill::note(f, number as u64 + 1))
+            {
+                found = Some(Found {
+                    call: None,
+                    failure,
+                });
+                break;
+            }
         }
         world.stop.store(true, Ordering::Relaxed);
     });
@@ -288,12 +321,14 @@ fn play_threads(world: &World, program: &Program) -> Option<Found> {
 
 const USAGE: &str = "usage: esker-differential model --lib PATH [--seed N] [--seconds S] [--calls N] \
     [--shrink SECONDS] [--dir D] [--without KIND,KIND] [--only KIND,KIND] | --lib PATH --play FILE [--tries N] \
-    | --list; --trace prints all calls";
+    | --list; --trace prints all calls; --kill runs programs in processes that are killed";
 
 /// What the command line says.
 struct Command {
     plan: Plan,
     play: Option<PathBuf>,
+    /// Whether this is the process of a program that is killed.
+    child: bool,
     tries: u64,
 }
 
@@ -309,15 +344,22 @@ fn parse(args: &[String]) -> Result<Command> {
             calls: 600,
             without: Vec::new(),
             trace: false,
+            kill: false,
         },
         play: None,
+        child: false,
         tries: 10,
     };
     let plan = &mut command.plan;
     let mut args = args.iter();
     while let Some(flag) = args.next() {
-        if flag == "--trace" {
-            plan.trace = true;
+        match flag.as_str() {
+            "--trace" => plan.trace = true,
+            "--kill" => plan.kill = true,
+            "--child" => (plan.kill, command.child) = (true, true),
+            _ => {}
+        }
+        if ["--trace", "--kill", "--child"].contains(&flag.as_str()) {
             continue;
         }
         let value = args.next().ok_or_else(|| Failure::new(USAGE))?;
@@ -354,6 +396,13 @@ pub fn main(args: &[String]) -> ExitCode {
     }
     let outcome = parse(args).and_then(|command| match &command.play {
         Some(file) => play_file(&command, file),
+        None if command.child => kill::child(&command.plan).map(|ended| match ended {
+            Ended::Right(_) => true,
+            Ended::Refused(failure) | Ended::Wrong(Found { failure, .. }) => {
+                say!("{failure}");
+                false
+            }
+        }),
         None => run(&command.plan).map(|outcome| report(&command.plan, &outcome)),
     });
     match outcome {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::kinds::{LENGTHS, SIZES};
+use super::program::{Call, Setting};
 use crate::answer::show;
 use crate::callbacks::joined;
 use crate::{Failure, Result};
@@ -69,6 +70,38 @@ impl Edit {
         let length = LENGTHS[size as usize % LENGTHS.len()];
         Edit::Range(at, (at + length).min(keys))
     }
+}
+
+/// The changes of a call that does nothing else, with the places of their families; none for other
+/// calls.
+pub(super) fn changes(
+    setting: &Setting,
+    families: usize,
+    call: &Call,
+) -> Option<Vec<(usize, Edit)>> {
+    let arg = |index: usize| call.args.get(index).copied().unwrap_or(0);
+    let (keys, ranges) = (setting.keys, setting.ranges);
+    let at = arg(1) as usize % keys;
+    let edit = match call.kind {
+        "put" => Edit::Put(at, value(arg(2), arg(3))),
+        "merge" => Edit::Merge(at, value(arg(2), arg(3) % 2)),
+        "delete" => Edit::Delete(at),
+        "delete_range" if ranges => Edit::range(at, arg(2), keys),
+        "delete_range" => Edit::Delete(at),
+        "batch" => {
+            let edit = |one: &[u64]| {
+                let place = one[1] as usize % families;
+                (
+                    place,
+                    Edit::of(one[0], one[2], one[3], one[4], keys, ranges),
+                )
+            };
+            let edits = call.args.get(1..).unwrap_or_default().chunks_exact(5);
+            return Some(edits.map(edit).collect());
+        }
+        _ => return None,
+    };
+    Some(vec![(arg(0) as usize % families, edit)])
 }
 
 impl Table {

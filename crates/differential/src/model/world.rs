@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int};
+use std::fs::File;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -65,6 +66,8 @@ pub(super) struct World {
     pub(super) stop: AtomicBool,
     /// Whether calls are printed before they are made.
     pub(super) trace: bool,
+    /// Where a process that is going to be killed notes how many calls are done.
+    pub(super) done: Option<File>,
     /// Calls that the model's thread has begun.
     begun: AtomicU64,
     /// The call that each thread is in.
@@ -212,6 +215,7 @@ impl World {
             counts: Mutex::new(BTreeMap::new()),
             stop: AtomicBool::new(false),
             trace: false,
+            done: None,
             begun: AtomicU64::new(0),
             doing: Mutex::new(BTreeMap::new()),
             seen: Mutex::new(None),

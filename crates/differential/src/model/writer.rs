@@ -5,7 +5,7 @@ use std::ptr;
 
 use super::held::{Cursor, Snapshot};
 use super::program::{Call, Mode, Setting};
-use super::table::{Edit, Table, key, value};
+use super::table::{Edit, Table, changes, key, value};
 use super::tree::{self, required};
 use super::world::{Family, Side, World, at};
 use crate::api::{H, c};
@@ -153,23 +153,11 @@ impl<'a> Writer<'a> {
     pub(super) fn make(&mut self, call: &Call) -> Result<()> {
         let arg = |index: usize| call.args.get(index).copied().unwrap_or(0);
         let rest = |from: usize| call.args.get(from..).unwrap_or_default();
-        let keys = self.keys();
         match call.kind {
-            "put" => self.write_one(
-                arg(0),
-                Edit::Put(arg(1) as usize % keys, value(arg(2), arg(3))),
-            ),
-            "merge" => {
-                let operand = value(arg(2), arg(3) % 2);
-                self.write_one(arg(0), Edit::Merge(arg(1) as usize % keys, operand))
-            }
-            "delete" => self.write_one(arg(0), Edit::Delete(arg(1) as usize % keys)),
-            "delete_range" => {
-                self.write_one(arg(0), Edit::range(arg(1) as usize % keys, arg(2), keys))
-            }
+            "put" | "merge" | "delete" | "delete_range" => self.write_one(call),
             "put_once" => self.put_once(arg(0), arg(1), arg(2)),
             "single_delete" => self.single_delete(arg(0), arg(1)),
-            "batch" => self.batch(arg(0) == 0, rest(1)),
+            "batch" => self.batch(arg(0) == 0, call),
             "get" => self.get(arg(0), arg(1), arg(2)),
             "multi_get" => self.multi_get(arg(0), rest(1)),
             "batched_multi_get" => self.batched_multi_get(arg(0), arg(1), arg(2), rest(3)),
@@ -219,15 +207,14 @@ impl<'a> Writer<'a> {
     }
 
     /// Changes one key or range, through the function for that.
-    fn write_one(&mut self, family: u64, edit: Edit) -> Result<()> {
+    fn write_one(&mut self, call: &Call) -> Result<()> {
         let keys = self.keys();
-        let edit = match edit {
-            Edit::Range(from, _) if !self.setting.ranges => Edit::Delete(from),
-            edit => edit,
-        };
-        let (place, family) = self.family(family);
-        hand(self, family.handle, &edit, keys)?;
-        self.tables[place].apply(&edit);
+        let changes = changes(self.setting, self.tables.len(), call).unwrap_or_default();
+        for (place, edit) in changes {
+            let family = self.family(place as u64).1;
+            hand(self, family.handle, &edit, keys)?;
+            self.tables[place].apply(&edit);
+        }
         Ok(())
     }
 
@@ -286,8 +273,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn batch(&mut self, nowal: bool, args: &[u64]) -> Result<()> {
-        let (edits, world) = (self.edits(args), self.world);
+    fn batch(&mut self, nowal: bool, call: &Call) -> Result<()> {
+        let (edits, world) = (changes(self.setting, self.tables.len(), call), self.world);
+        let edits = edits.unwrap_or_default();
         let batch = c!(world, writebatch_create);
         let mut sink = Batch(world, batch);
         for (place, edit) in &edits {
