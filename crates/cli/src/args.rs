@@ -283,7 +283,8 @@ fn by_itself(run: impl FnOnce() -> ExitCode) -> ExitCode {
     let is_about_output = |what: &str| what.starts_with("failed printing to std");
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        if !info.payload_as_str().is_some_and(is_about_output) {
+        let text = info.payload().downcast_ref::<String>();
+        if !text.is_some_and(|text| is_about_output(text)) {
             before(info);
         }
     }));

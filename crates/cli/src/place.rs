@@ -121,9 +121,10 @@ fn put(parts: Parts<'_>) -> Vec<OsString> {
                 .get_positionals()
                 .filter(|a| a.is_required_set())
                 .count();
-            let at = match LAST.contains(&command.get_name()) {
-                true => positions.last(),
-                false => positions.first(),
+            let at = if LAST.contains(&command.get_name()) {
+                positions.last()
+            } else {
+                positions.first()
             };
             if let Some(at) = at.filter(|_| positions.len() > wanted) {
                 let db = words.remove(*at);

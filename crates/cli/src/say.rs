@@ -123,9 +123,10 @@ fn with_other_hint(e: &Error, hint: String) -> Error {
 /// The engine's hint in the words of the command line.
 fn typed(hint: &str, manner: Manner) -> String {
     if let Some(rest) = hint.strip_prefix("set create_if_missing") {
-        return match manner.takes_create {
-            true => format!("add --create-if-missing{rest}"),
-            false => "is this the directory of a database?".to_owned(),
+        return if manner.takes_create {
+            format!("add --create-if-missing{rest}")
+        } else {
+            "is this the directory of a database?".to_owned()
         };
     }
     let Some((before, rest)) = hint.split_once("open with ") else {
@@ -134,9 +135,10 @@ fn typed(hint: &str, manner: Manner) -> String {
     if !rest.contains('=') {
         return hint.to_owned();
     }
-    let set = match manner.takes_set {
-        true => "add --set ",
-        false => "open it by a command that takes --set, as `esker scan`, with --set ",
+    let set = if manner.takes_set {
+        "add --set "
+    } else {
+        "open it by a command that takes --set, as `esker scan`, with --set "
     };
     format!("{before}{set}{rest}")
 }

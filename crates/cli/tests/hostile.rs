@@ -52,9 +52,10 @@ fn all_commands_survive(db: &Path, what: &str) {
             "{what}: {command:?}: {}",
             ran.err
         );
-        let starts: &[&str] = match command.contains(&"--json") {
-            true => &["{\"type\":\"error\"", "{\"type\":\"note\""],
-            false => &["error: ", "note: "],
+        let starts: &[&str] = if command.contains(&"--json") {
+            &["{\"type\":\"error\"", "{\"type\":\"note\""]
+        } else {
+            &["error: ", "note: "]
         };
         let is_known = |l: &str| starts.iter().any(|s| l.starts_with(s));
         assert!(

@@ -52,7 +52,7 @@ pub(crate) fn compact_range(
     let policy = family.options.load().to_policy();
     let has_filter = has_filter(family);
     let exclusive = options.exclusive_manual_compaction;
-    let _turn = Turn::wait(core, exclusive)?;
+    let _turn = ManualTurn::wait(core, exclusive)?;
     let pause = exclusive.then(|| Pause::new(&core.background));
     let version = Arc::clone(&family.view_guard().version);
     let todo = steps(
@@ -432,12 +432,12 @@ fn carry_out(
 
 /// The right of a caller to compact a range: one of many, or the only one. Callers from inside a
 /// callback do not wait, since it may be the callback of what would be waited for.
-struct Turn<'a> {
+struct ManualTurn<'a> {
     background: &'a Background,
     exclusive: bool,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> ManualTurn<'a> {
     fn wait(core: &'a Core, exclusive: bool) -> Result<Self> {
         let background = &*core.background;
         let is_inside = Callback::is_inside();
@@ -453,7 +453,7 @@ impl<'a> Turn<'a> {
                 if is_free {
                     turns.running += 1;
                     turns.exclusive += usize::from(exclusive);
-                    return Ok(Turn {
+                    return Ok(ManualTurn {
                         background,
                         exclusive,
                     });
@@ -467,7 +467,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for ManualTurn<'_> {
     fn drop(&mut self) {
         {
             let turns = &mut self.background.jobs.lock().turns;

@@ -689,7 +689,8 @@ pub(crate) fn paths_of<'f>(
 }
 
 /// After a commit that failed: removes the files where it is certain that no MANIFEST names them,
-/// since the family, or the database, was gone before the edit was written, or the store refused it.
+/// since the family, or the database, was gone before the edit was written, or the store refused
+/// it.
 pub(crate) fn discard_uncommitted(services: &Services, error: &Error, tables: &[PathBuf]) {
     if matches!(
         error.kind(),

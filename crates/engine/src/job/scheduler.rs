@@ -301,7 +301,7 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
 }
 
 /// Takes note that `plan` runs: its inputs and its output range belong to no other plan until it is
-/// released. Nothing is registered of a plan that would take data past other data, in the tree as it
+/// released. Nothing is registered of a plan that would take data past other data in the tree as it
 /// is at this moment: a plan that was made on another version may.
 pub(crate) fn register(
     core: &Core,
