@@ -400,7 +400,7 @@ fn a_repair_puts_versions_in_the_wrong_order_right_and_says_where() -> Result<()
 fn rewrite(db: &Db, env: &Env, round: u32) -> std::result::Result<(), String> {
     let wanted = format!("{round}");
     let write = || -> Result<Option<Vec<u8>>> {
-        if round % 3 == 0 {
+        if round.is_multiple_of(3) {
             let path = format!("/external{round}.sst");
             let mut writer = SstFileWriter::new(&Options::new().env(env.clone()))?;
             writer.open(&path)?;
