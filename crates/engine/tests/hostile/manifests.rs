@@ -302,9 +302,10 @@ pub(crate) fn manifest_edit_cases() -> Vec<Case> {
             CORRUPTION,
             Shows::ForWriters,
             manifest(|e| {
-                let mut edit = VersionEdit::default();
-                edit.next_file_number = Some(FileNo(FileNo::LIMIT.0 - 1));
-                e.push(edit);
+                e.push(VersionEdit {
+                    next_file_number: Some(FileNo(FileNo::LIMIT.0 - 1)),
+                    ..VersionEdit::default()
+                });
             }),
         ),
         case(
@@ -313,9 +314,10 @@ pub(crate) fn manifest_edit_cases() -> Vec<Case> {
             CORRUPTION,
             Shows::ForWriters,
             manifest(|e| {
-                let mut edit = VersionEdit::default();
-                edit.last_sequence = Some(Seq(Seq::MAX.0 - 1));
-                e.push(edit);
+                e.push(VersionEdit {
+                    last_sequence: Some(Seq(Seq::MAX.0 - 1)),
+                    ..VersionEdit::default()
+                });
             }),
         ),
         case(
