@@ -273,19 +273,19 @@ mod tests {
             self.1 = 0;
         }
         fn seek_to_last(&mut self) {
-            unimplemented!("the search walks forward")
+            panic!("the search walks forward")
         }
         fn seek(&mut self, _: &[u8]) {
-            unimplemented!("the search walks forward")
+            panic!("the search walks forward")
         }
         fn seek_for_prev(&mut self, _: &[u8]) {
-            unimplemented!("the search walks forward")
+            panic!("the search walks forward")
         }
         fn next(&mut self) {
             self.1 += 1;
         }
         fn prev(&mut self) {
-            unimplemented!("the search walks forward")
+            panic!("the search walks forward")
         }
         fn key(&self) -> &[u8] {
             &self.0[self.1]

@@ -27,6 +27,9 @@ const FIRST: usize = 1024;
 const CHUNKS: usize = 21;
 static TABLE: [OnceLock<Box<[Slot]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 
+/// The highest bit would make a handle negative, which some callers take for none.
+const LAST_GENERATION: u32 = 0x7FFF_FFFE;
+
 /// Slots that are free, with the generation that comes next, and how many slots there are.
 struct Free {
     slots: Vec<(u32, u32)>,
@@ -173,8 +176,7 @@ pub(crate) fn take(handle: jlong) -> bool {
         _ => false,
     };
     if is_mine {
-        // The highest bit would make the handle negative, which some callers take for none.
-        let next = (generation % 0x7FFF_FFFE) + 1;
+        let next = (generation % LAST_GENERATION) + 1;
         FREE.lock().slots.push((number as u32, next));
     }
     is_mine
@@ -183,7 +185,8 @@ pub(crate) fn take(handle: jlong) -> bool {
 /// Whether a handle of a slot that was used names nothing any more.
 pub(crate) fn is_past(handle: jlong) -> bool {
     let (number, generation) = parts(handle);
-    let is_used = generation > 0 && number < FREE.lock().made as usize;
+    let was_given = (1..=LAST_GENERATION).contains(&generation);
+    let is_used = was_given && number < FREE.lock().made as usize;
     is_used && slot(number).is_some_and(|s| s.load().as_ref().is_none_or(|e| e.handle != handle))
 }
 

@@ -16,8 +16,9 @@ use esker_status::Result;
 use std::collections::BTreeMap;
 
 impl Repair<'_> {
-    /// Looks for families whose tables lie in the wrong order, tells them and has them merged.
-    /// Tables that are to be made of damaged ones are left out: they are not there yet.
+    /// Looks for families whose tables lie in the wrong order, tells them and has them merged; for
+    /// trees of a MANIFEST. Tables that are to be made of damaged ones are left out: they are not
+    /// there yet.
     pub(super) fn find_disorder(
         &mut self,
         plans: &mut BTreeMap<FamilyId, Plan>,
@@ -35,7 +36,8 @@ impl Repair<'_> {
                     tombstones: table.range_tombstones().iter().cloned().collect(),
                     cursor: table.cursor(&ReadContext::compaction(READAHEAD)),
                 })
-            })?;
+            })
+            .map_err(|e| self.stop(e))?;
             for wrong in &disorder {
                 self.report.has_lost_data = true;
                 self.report.losses.push(format!(

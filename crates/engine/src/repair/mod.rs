@@ -216,7 +216,9 @@ impl<'a> Repair<'a> {
         let db_id = self.db_id(followed.as_ref())?;
         let next = self.number_new_tables(followed.as_ref(), &mut found)?;
         let mut plans = self.plan(followed.as_ref(), &mut found)?;
-        self.find_disorder(&mut plans, &found)?;
+        if followed.is_some() {
+            self.find_disorder(&mut plans, &found)?;
+        }
         let logs = self.inspect_logs(followed.as_ref())?;
         self.report.is_sound = followed.as_ref().is_some_and(|f| f.is_live)
             && self.report.losses.is_empty()
