@@ -8,7 +8,6 @@
 
 use crate::file::FileMeta;
 use crate::version::Version;
-use esker_format::key::user_key;
 use esker_format::{Cursor, FileNo, KeyOrder, Level, ParsedKey, RawTombstone, Seq};
 use esker_status::Result;
 use std::cmp::Ordering;
@@ -150,7 +149,8 @@ impl<C: Cursor> Walk<'_, C> {
     }
 }
 
-/// A place in the tree: the rank of the run, from the newest, its level and the table.
+/// A place in the tree: the rank of the run, from the newest, its level and the table. The largest
+/// lies lowest.
 type Place = (usize, Level, FileNo);
 
 struct Search<'v> {
@@ -210,7 +210,7 @@ impl<'v> Search<'v> {
         let key = ParsedKey::parse(internal)?;
         if self.order.compare(&self.user, key.user) != Ordering::Equal || self.seq == Seq::MAX {
             self.user.clear();
-            self.user.extend_from_slice(user_key(internal));
+            self.user.extend_from_slice(key.user);
             (self.newer, self.same, self.seq) = (None, None, key.seq);
             let (order, user) = (self.order, &self.user);
             let begun = |t: &RawTombstone| order.compare(&t.start, user).is_le();
@@ -220,7 +220,7 @@ impl<'v> Search<'v> {
             self.around
                 .retain(|(_, t)| order.compare(&t.end, user).is_gt());
         } else if key.seq < self.seq {
-            self.newer = lower(self.newer, self.same);
+            self.newer = self.newer.max(self.same);
             (self.same, self.seq) = (None, key.seq);
         }
         if let Some(newer) = self.newer.filter(|newer| newer.0 > place.0) {
@@ -230,7 +230,7 @@ impl<'v> Search<'v> {
         if let Some((at, _)) = self.around.iter().find(hides) {
             self.note(place, *at);
         }
-        self.same = lower(self.same, Some(place));
+        self.same = self.same.max(Some(place));
         Ok(())
     }
 
@@ -249,11 +249,6 @@ impl<'v> Search<'v> {
             found.last.clone_from(user);
         }
     }
-}
-
-/// The place that lies lower.
-fn lower(a: Option<Place>, b: Option<Place>) -> Option<Place> {
-    a.max(b)
 }
 
 #[cfg(test)]

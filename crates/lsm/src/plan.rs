@@ -176,14 +176,6 @@ impl Plan {
     pub fn range(&self, order: &KeyOrder) -> Option<(&InternalKey, &InternalKey)> {
         hull(order, self.files().map(|(_, f)| f))
     }
-    /// Whether a running plan puts tables where this one passes, between its first input and its
-    /// output, so that the older of the two would come to lie above the newer.
-    pub fn meets_outputs(&self, order: &KeyOrder, busy: &Busy) -> bool {
-        let first = (self.start_level().0 + 1).min(self.output_level.0);
-        let mut levels = (first..=self.output_level.0).map(Level);
-        let range = self.range(order);
-        range.is_some_and(|(lo, hi)| levels.any(|l| busy.writes_into(order, l, lo, hi)))
-    }
     /// The epoch number of the outputs: that of the oldest input; 0 when some input has none.
     pub fn output_epoch(&self) -> u64 {
         self.files().map(|(_, f)| f.epoch).min().unwrap_or(0)
@@ -405,6 +397,19 @@ impl Busy {
         hi: &InternalKey,
     ) -> bool {
         level != Level::L0 && self.meets_output(order, level, lo, hi)
+    }
+    /// Tells whether a running plan writes into `[lo, hi]` of a level below `start`, down to
+    /// `output`: data that goes from one to the other would pass what comes there.
+    pub fn writes_between(
+        &self,
+        order: &KeyOrder,
+        (start, output): (Level, Level),
+        lo: &InternalKey,
+        hi: &InternalKey,
+    ) -> bool {
+        let first = (start.0 + 1).min(output.0);
+        let mut levels = (first..=output.0).map(Level);
+        levels.any(|level| self.writes_into(order, level, lo, hi))
     }
     /// Whether a running plan puts files into `[lo, hi]` of a level, level 0 included (compared by
     /// user key).

@@ -20,7 +20,7 @@ use esker_format::{FamilyId, FileNo, Seq};
 use esker_lsm::pick::manual::ManualRange;
 use esker_lsm::version::Version;
 use esker_status::seeded::{Bug, seeded};
-use esker_status::{Error, ErrorKind, Result, Subcode};
+use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::Ordering;
 use std::time::Duration;
@@ -62,13 +62,7 @@ impl Core {
     /// are no threads any more.
     pub(crate) fn check_manual_compaction(&self) -> Result<()> {
         self.check_background()?;
-        if self.background.jobs.lock().manual_cancelled > 0 {
-            return Err(
-                Error::new(ErrorKind::Incomplete, "manual compaction was cancelled")
-                    .with_subcode(Subcode::ManualCompactionPaused),
-            );
-        }
-        Ok(())
+        self.background.jobs.lock().check_manual()
     }
 
     /// A family that is no part of the database yet; its options are checked and completed. Its

@@ -377,7 +377,14 @@ impl CompactionJob {
     }
 }
 
-fn install(trees: &Trees, family: &Arc<Family>, tree: TreeEdit, to: Option<Level>) -> Result<()> {
+/// Commits a change of a tree. Tables that leave their level go to `to`; `None` when they go
+/// nowhere.
+pub(super) fn install(
+    trees: &Trees,
+    family: &Arc<Family>,
+    tree: TreeEdit,
+    to: Option<Level>,
+) -> Result<()> {
     let change = Change {
         tree,
         to,

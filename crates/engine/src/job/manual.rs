@@ -12,7 +12,7 @@
 //! moves them, or waits for the thread that does: so the tree has its shape when the call returns,
 //! even if no other thread gets a processor before the database is closed.
 
-use super::compact::{CompactionOverrides, run_plan, run_tuned};
+use super::compact::{CompactionOverrides, install, run_plan, run_tuned};
 use super::scheduler::{register, release, take_move};
 use crate::core::{Background, Core};
 use crate::family::Family;
@@ -20,7 +20,7 @@ use crate::observe::CompactionInfo;
 use crate::options::{CompactFilesOptions, CompactRangeOptions, Temperature};
 use crate::registry::Jobs;
 use crate::runtime::callback::Callback;
-use crate::store::{Change, is_overtaken};
+use crate::store::is_overtaken;
 use esker_codec::compress::Codec;
 use esker_format::{FileNo, InternalKey, Level};
 use esker_lsm::edit::TreeEdit;
@@ -30,7 +30,7 @@ use esker_lsm::pick::manual::{
 use esker_lsm::plan::{Busy, Plan, Ticket};
 use esker_lsm::version::Version;
 use esker_status::seeded::{Bug, seeded};
-use esker_status::{Error, ErrorKind, Result, Subcode};
+use esker_status::{Error, Result};
 use esker_sync::Arc;
 use std::time::Duration;
 
@@ -106,19 +106,13 @@ fn finish_moves(core: &Arc<Core>, family: &Arc<Family>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a manual compaction may begin, or go on to its next plan.
+/// The error of a manual compaction that may not begin, or not go on to its next plan.
 fn check_may_run(core: &Core, jobs: &Jobs) -> Result<()> {
     if core.background.cv.is_closing() {
         return Err(Error::shutdown());
     }
     core.background.compaction_abort.check()?;
-    if jobs.manual_cancelled > 0 {
-        return Err(
-            Error::new(ErrorKind::Incomplete, "manual compaction was cancelled")
-                .with_subcode(Subcode::ManualCompactionPaused),
-        );
-    }
-    Ok(())
+    jobs.check_manual()
 }
 
 /// Carries out a plan that was registered as a step of a manual compaction.
@@ -336,13 +330,7 @@ pub(crate) fn delete_files(
         let files = tree.deleted.iter().map(|(_, n)| *n).collect();
         (tree, busy.reserve(files, None))
     };
-    let change = Change::of_tree(tree);
-    let done = core
-        .trees
-        .store
-        .install(&core.trees.families, family, change, |v, version| {
-            v.with_version(version)
-        });
+    let done = install(&core.trees, family, tree, None);
     release(&mut core.background.jobs.lock(), family, ticket);
     core.writes.admission.refresh(family);
     core.trees.delete_obsolete_files();
@@ -414,13 +402,7 @@ fn carry_out(
             return Err(Error::shutdown());
         }
     };
-    let change = Change::moving(moved.edit, moved.to);
-    let done = core
-        .trees
-        .store
-        .install(&core.trees.families, family, change, |view, version| {
-            view.with_version(version)
-        });
+    let done = install(&core.trees, family, moved.edit, Some(moved.to));
     release(&mut core.background.jobs.lock(), family, ticket);
     core.background.cv.notify();
     done.inspect_err(|e| {

@@ -12,6 +12,7 @@ pub(crate) use queue::WorkQueue;
 use crate::options::JobLimits;
 use esker_format::FamilyId;
 use esker_lsm::plan::Busy;
+use esker_status::{Error, ErrorKind, Result, Subcode};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 
@@ -74,6 +75,17 @@ impl ManualTurns {
 }
 
 impl Jobs {
+    /// The error of a manual compaction while these are forbidden.
+    pub(crate) fn check_manual(&self) -> Result<()> {
+        if self.manual_cancelled > 0 {
+            return Err(
+                Error::new(ErrorKind::Incomplete, "manual compaction was cancelled")
+                    .with_subcode(Subcode::ManualCompactionPaused),
+            );
+        }
+        Ok(())
+    }
+
     /// Whether another flush may write: those that only wait for the disk do not count.
     pub(crate) fn may_flush(&self, limits: &JobLimits) -> bool {
         let more = self.flushes_writing + 1;

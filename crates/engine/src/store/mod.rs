@@ -54,16 +54,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// One that takes tables to level `to`, as they are or merged.
-    pub(crate) fn moving(tree: TreeEdit, to: Level) -> Self {
-        Change {
-            tree,
-            log_number: None,
-            to: Some(to),
-        }
-    }
-
-    /// One that only adds tables, or only takes some away.
+    /// One that only adds tables.
     pub(crate) fn of_tree(tree: TreeEdit) -> Self {
         Change {
             tree,

@@ -326,7 +326,10 @@ impl<'a> Context<'a> {
         inputs.retain(|i| !i.files.is_empty());
         let order = self.order();
         let (lo, hi) = hull(order, inputs.iter().flat_map(|i| &i.files))?;
-        if inputs.iter().any(|i| self.busy.any_of(&i.files)) {
+        let passes = (inputs.first()?.level, output_level);
+        if inputs.iter().any(|i| self.busy.any_of(&i.files))
+            || self.busy.writes_between(order, passes, lo, hi)
+        {
             return None;
         }
         let grandparents = self.grandparents(output_level, lo, hi);
@@ -349,9 +352,6 @@ impl<'a> Context<'a> {
             max_compaction_bytes: self.max_compaction_bytes(),
             ..Plan::default()
         };
-        if plan.meets_outputs(order, self.busy) {
-            return None;
-        }
         self.with_edges_of_a_run(&mut plan);
         if self.may_move(&plan) {
             plan.kind = PlanKind::TrivialMove;
