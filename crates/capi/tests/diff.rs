@@ -5,20 +5,15 @@
 //! `ESKER_DIFF_CALLS` and `ESKER_DIFF_SEEDS` (`1..20`) ask for more. Long runs are `esker diff`;
 //! docs/testing.md has them.
 
+#[path = "common/loaded.rs"]
+mod loaded;
+
 use esker_differential::{Plan, run};
+use loaded::{directory, ours};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 const DEBIAN: &str = "/usr/lib/x86_64-linux-gnu/librocksdb.so.7.8";
-
-/// The library that cargo built for this test, which lies beside it.
-fn ours() -> PathBuf {
-    let test = std::env::current_exe().expect("a running program has a path");
-    let beside = test.parent().expect("it lies in a directory");
-    let library = beside.join("librocksdb.so");
-    assert!(library.exists(), "{} is not there", library.display());
-    library
-}
 
 fn calls() -> u64 {
     let asked = std::env::var("ESKER_DIFF_CALLS").ok();
@@ -37,14 +32,7 @@ fn seeds() -> Range<u64> {
 /// Plays the trace on both; no call may differ.
 fn compare(left: &Path, right: &Path, seeds: Range<u64>, without: &[&str]) {
     for seed in seeds {
-        // In memory where that is possible: what is compared are answers.
-        let memory = Path::new("/dev/shm");
-        let place = if memory.is_dir() {
-            tempfile::tempdir_in(memory)
-        } else {
-            tempfile::tempdir()
-        };
-        let place = place.expect("a directory");
+        let place = directory();
         let plan = Plan {
             left: left.to_owned(),
             right: right.to_owned(),

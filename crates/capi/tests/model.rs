@@ -3,18 +3,12 @@
 //! `ESKER_MODEL_SECONDS` and `ESKER_MODEL_SEED` ask for more. Long runs are
 //! `cargo run --release -p esker-differential -- model`; docs/testing.md has them.
 
-use esker_differential::model::{Plan, run};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+#[path = "common/loaded.rs"]
+mod loaded;
 
-/// The library that cargo built for this test, which lies beside it.
-fn ours() -> PathBuf {
-    let test = std::env::current_exe().expect("a running program has a path");
-    let beside = test.parent().expect("it lies in a directory");
-    let library = beside.join("librocksdb.so");
-    assert!(library.exists(), "{} is not there", library.display());
-    library
-}
+use esker_differential::model::{Plan, run};
+use loaded::{directory, ours};
+use std::time::Duration;
 
 fn number(name: &str, otherwise: u64) -> u64 {
     let asked = std::env::var(name).ok();
@@ -23,14 +17,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn every_answer_beside_running_jobs_is_the_models() {
-    // In memory where that is possible: what is compared are answers.
-    let memory = Path::new("/dev/shm");
-    let place = if memory.is_dir() {
-        tempfile::tempdir_in(memory)
-    } else {
-        tempfile::tempdir()
-    };
-    let place = place.expect("a directory");
+    let place = directory();
     let seconds = number("ESKER_MODEL_SECONDS", 90);
     let plan = Plan {
         library: ours(),
