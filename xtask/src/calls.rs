@@ -300,7 +300,7 @@ impl Reasons {
     }
 }
 
-/// Whether a pattern, in which `*` stands for anything, fits a name.
+/// Tells whether a pattern, in which `*` stands for anything, fits a name.
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

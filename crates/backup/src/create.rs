@@ -42,7 +42,7 @@ impl<'a> Origin<'a> {
         }
     }
 
-    /// Whether another process may delete its files.
+    /// Tells whether another process may delete its files.
     fn is_another_to_change(self) -> bool {
         matches!(self, Origin::Open(db) if db.is_read_only())
     }

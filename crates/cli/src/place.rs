@@ -73,7 +73,7 @@ fn parts<'c>(root: &'c Command, args: &[OsString]) -> Parts<'c> {
     parts
 }
 
-/// Whether the word after `--name` is its value.
+/// Tells whether the word after `--name` is its value.
 fn takes_value(command: &Command, root: &Command, text: &str) -> bool {
     let Some(name) = text.strip_prefix("--").filter(|n| !n.contains('=')) else {
         return false;

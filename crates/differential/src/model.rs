@@ -66,7 +66,7 @@ pub struct Plan {
     pub without: Vec<String>,
     /// Prints every call before it is made, for a library that ends the process.
     pub trace: bool,
-    /// Whether programs run in processes that are killed; only for the command.
+    /// Tells whether programs run in processes that are killed; only for the command.
     pub kill: bool,
 }
 
@@ -327,7 +327,7 @@ const USAGE: &str = "usage: esker-differential model --lib PATH [--seed N] [--se
 struct Command {
     plan: Plan,
     play: Option<PathBuf>,
-    /// Whether this is the process of a program that is killed.
+    /// Tells whether this is the process of a program that is killed.
     child: bool,
     tries: u64,
 }

@@ -165,7 +165,7 @@ impl Expiry {
         self.seconds.load(Ordering::Relaxed) as i32
     }
 
-    /// Whether the value has outlived its family's time to live. What has no time has not.
+    /// Tells whether the value has outlived its family's time to live. What has no time has not.
     fn is_over(&self, value: &[u8]) -> bool {
         let seconds = self.seconds();
         match stored_time(value) {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct DirEntry {
     /// The name, without the directory. Names that are not UTF-8 are passed lossily.
     pub name: String,
-    /// Whether it is a regular file, or a symbolic link to one.
+    /// Tells whether it is a regular file, or a symbolic link to one.
     pub is_file: bool,
 }
 

@@ -294,7 +294,7 @@ impl Flags {
     }
 }
 
-/// Whether no value follows.
+/// Tells whether no value follows.
 fn next_is_flag(next: Option<&&str>) -> bool {
     next.is_none_or(|next| next.starts_with("--"))
 }

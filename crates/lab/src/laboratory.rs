@@ -32,7 +32,7 @@ pub fn main(args: &[String]) -> ExitCode {
 #[derive(Debug, Default)]
 struct Arguments {
     request: Option<Request>,
-    /// Whether the command line names engines.
+    /// Tells whether the command line names engines.
     names_engines: bool,
     out: PathBuf,
     wants_help: bool,

@@ -124,7 +124,7 @@ impl fmt::Display for Overtaking {
     }
 }
 
-/// Whether a seeded bug is without the guard that would take its edge away.
+/// Tells whether a seeded bug is without the guard that would take its edge away.
 fn is_unguarded() -> bool {
     let bugs = [
         Bug::ReadsMergeNewestAlone,
@@ -207,7 +207,7 @@ pub fn interleave(order: &KeyOrder, files: &[Arc<FileMeta>]) -> bool {
     })
 }
 
-/// Whether two files have user keys of one range.
+/// Tells whether two files have user keys of one range.
 fn meet(order: &KeyOrder, a: &FileMeta, b: &FileMeta) -> bool {
     let begins_by_the_end_of = |a: &FileMeta, b: &FileMeta| {
         compare_boundary(order, a.smallest.as_bytes(), b.largest.as_bytes()).is_le()

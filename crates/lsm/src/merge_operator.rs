@@ -49,7 +49,7 @@ pub trait Operands {
     /// How many there are.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Tells whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

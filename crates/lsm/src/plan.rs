@@ -350,7 +350,7 @@ impl Busy {
         let mut running = self.running.iter();
         running.any(|r| r.sorted_runs > 0 && r.output_bytes == 0)
     }
-    /// Whether something that is no compaction has taken files or a range.
+    /// Tells whether something that is no compaction has taken files or a range.
     pub fn has_reservations(&self) -> bool {
         self.running.iter().any(|r| r.sorted_runs == 0)
     }

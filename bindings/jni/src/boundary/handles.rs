@@ -182,7 +182,7 @@ pub(crate) fn take(handle: jlong) -> bool {
     is_mine
 }
 
-/// Whether a handle of a slot that was used names nothing any more.
+/// Tells whether a handle of a slot that was used names nothing any more.
 pub(crate) fn is_past(handle: jlong) -> bool {
     let (number, generation) = parts(handle);
     let was_given = (1..=LAST_GENERATION).contains(&generation);

@@ -29,7 +29,7 @@ const UNKNOWN: &[&str] = &[
     "resolve",
 ];
 
-/// Whether the outcome of a kind is known without asking the database.
+/// Tells whether the outcome of a kind is known without asking the database.
 pub(super) fn knows(kind: &str) -> bool {
     !UNKNOWN.contains(&kind)
 }

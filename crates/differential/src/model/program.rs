@@ -38,9 +38,9 @@ pub(super) struct Setting {
     /// Families at the beginning.
     pub(super) families: usize,
     pub(super) keys: usize,
-    /// Whether ranges are deleted: then there are no tailing iterators, as in RocksDB.
+    /// Tells whether ranges are deleted: then there are no tailing iterators, as in RocksDB.
     pub(super) ranges: bool,
-    /// Whether some writes skip the log.
+    /// Tells whether some writes skip the log.
     pub(super) nowal: bool,
 }
 
@@ -153,13 +153,13 @@ impl Program {
 
 /// What programs are drawn from.
 pub(super) struct Drawer<'a> {
-    /// Whether the library has all functions of a kind, and the kind is wanted.
+    /// Tells whether the library has all functions of a kind, and the kind is wanted.
     pub(super) wanted: &'a dyn Fn(&Kind) -> bool,
-    /// Whether the library takes a text of options.
+    /// Tells whether the library takes a text of options.
     pub(super) accepts: &'a dyn Fn(&str) -> bool,
     /// Calls of the model's thread.
     pub(super) calls: usize,
-    /// Whether the library has all that transactions need.
+    /// Tells whether the library has all that transactions need.
     pub(super) transactions: bool,
 }
 

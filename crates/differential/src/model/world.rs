@@ -64,7 +64,7 @@ pub(super) struct World {
     pub(super) dropped: Mutex<Vec<H>>,
     counts: Mutex<BTreeMap<String, u64>>,
     pub(super) stop: AtomicBool,
-    /// Whether calls are printed before they are made.
+    /// Tells whether calls are printed before they are made.
     pub(super) trace: bool,
     /// Where a process that is going to be killed notes how many calls are done.
     pub(super) done: Option<File>,

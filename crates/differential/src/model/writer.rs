@@ -324,7 +324,7 @@ impl<'a> Writer<'a> {
         self.verify(how.is_multiple_of(2))
     }
 
-    /// Whether the mode has this kind of transactions.
+    /// Tells whether the mode has this kind of transactions.
     pub(super) fn is(&self, mode: Mode) -> bool {
         self.setting.mode == mode
     }

@@ -538,12 +538,12 @@ impl Db {
         Ok(())
     }
 
-    /// Whether the database was opened for reading, or follows another one.
+    /// Tells whether the database was opened for reading, or follows another one.
     pub fn is_read_only(&self) -> bool {
         self.core().admin.read_only
     }
 
-    /// Whether [`Db::close`] was called.
+    /// Tells whether [`Db::close`] was called.
     pub fn is_closed(&self) -> bool {
         self.core().writes.is_closed()
     }

@@ -64,7 +64,7 @@ pub(crate) struct ManualTurns {
 }
 
 impl ManualTurns {
-    /// Whether a call may begin. Nothing new begins before an exclusive one that waits.
+    /// Tells whether a call may begin. Nothing new begins before an exclusive one that waits.
     pub(crate) fn is_free_for(&self, exclusive: bool) -> bool {
         if exclusive {
             self.running == 0

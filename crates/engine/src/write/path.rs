@@ -196,7 +196,7 @@ impl WritePath {
         !self.closed.swap(true, Ordering::AcqRel)
     }
 
-    /// Whether closing has begun.
+    /// Tells whether closing has begun.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)

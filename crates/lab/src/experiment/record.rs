@@ -111,7 +111,7 @@ pub struct Step {
     pub figure: String,
     /// Which way that figure is better.
     pub aim: Aim,
-    /// Whether the mean counts it.
+    /// Tells whether the mean counts it.
     pub counts: bool,
     /// Why the mean does not count it.
     pub why: String,

@@ -203,7 +203,7 @@ impl State {
     }
 }
 
-/// Whether any step ended in the runs of a directory.
+/// Tells whether any step ended in the runs of a directory.
 fn has_steps(runs: &Path) -> Result<bool> {
     for run in fs::read_dir(runs)? {
         for file in fs::read_dir(run?.path())? {

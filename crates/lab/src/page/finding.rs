@@ -81,7 +81,7 @@ pub(super) fn interval(found: &Ratio) -> String {
     }
 }
 
-/// Whether the paced writer beside a step missed its rate, on one of two engines.
+/// Tells whether the paced writer beside a step missed its rate, on one of two engines.
 pub(super) fn missed(record: &Record, step: usize, engines: [usize; 2]) -> bool {
     let mut targets = engines.iter().flat_map(|e| record.runs(step, *e));
     targets.any(|run| {
@@ -196,7 +196,7 @@ impl Finding {
         self.ratio < 1.0
     }
 
-    /// Whether more of it is better.
+    /// Tells whether more of it is better.
     pub(super) fn is_rate(&self) -> bool {
         self.aim == Aim::More
     }

@@ -23,7 +23,7 @@ pub fn feature(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether an engine is a process of its own, which is asked over a socket.
+/// Tells whether an engine is a process of its own, which is asked over a socket.
 pub fn is_server(kind: &str) -> bool {
     feature(kind) == Some("servers")
 }

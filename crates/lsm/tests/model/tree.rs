@@ -46,7 +46,7 @@ pub(crate) struct Model {
     /// Flushes follow each other without a rest; a second passes with each.
     pub(crate) presses: bool,
     pub(crate) now: u64,
-    /// Whether files are ingested, and how many plans were refused when they were done.
+    /// Tells whether files are ingested, and how many plans were refused when they were done.
     pub(crate) ingests: bool,
     pub(crate) refused: usize,
 }
