@@ -76,6 +76,19 @@ fn told<T, E: std::fmt::Display>(what: &str, done: Result<T, E>) -> Outcome<T> {
     done.map_err(|e| format!("{what}: {e}"))
 }
 
+/// Calls until it succeeds: a job that met the limit may report it after the limit was lifted.
+fn patiently(what: &str, call: impl Fn() -> esker::Result<()>) -> Outcome<()> {
+    let begin = Instant::now();
+    loop {
+        match call() {
+            Err(_) if begin.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return told(what, done),
+        }
+    }
+}
+
 /// Runs until the time is over; prints what went wrong, or figures.
 pub(crate) fn run(args: &Args) -> ! {
     match trial(args) {
@@ -144,8 +157,8 @@ impl Starved {
                 told("a write without a limit", self.write(&mut rng, &mut seen))?;
             }
             self.press(&pressure, limit, &mut rng, &mut seen)?;
-            told("a flush afterwards", self.db.flush())?;
-            told("compactions afterwards", self.db.wait_for_compaction())?;
+            patiently("a flush afterwards", || self.db.flush())?;
+            patiently("compactions afterwards", || self.db.wait_for_compaction())?;
             seen.rounds += 1;
             usage.push(told("usage", Usage::now(dir))?);
         }
