@@ -97,6 +97,19 @@ fn write_and_kill(seed: u64, dir: &Path, until: u64) -> u64 {
     acknowledged
 }
 
+/// Whether a compressed record has a fragment that fills a whole block. RocksDB before 8.0 misreads
+/// what follows it: <https://github.com/facebook/rocksdb/pull/11198>.
+fn has_whole_block_of_compressed(log: &Path) -> bool {
+    const BLOCK: usize = 32 << 10;
+    const SET_COMPRESSION: u8 = 9;
+    const MIDDLES: [u8; 2] = [3, 7];
+    let bytes = std::fs::read(log).expect("a log");
+    let kind = |at: usize| bytes.get(at + 6).copied();
+    let mut blocks = (0..bytes.len()).step_by(BLOCK);
+    kind(0) == Some(SET_COMPRESSION)
+        && blocks.any(|at| kind(at).is_some_and(|kind| MIDDLES.contains(&kind)))
+}
+
 fn recovered_by_rocksdb(tools: Tools, dir: &Path) -> Contents {
     let families = FAMILIES.iter();
     families
@@ -122,6 +135,10 @@ fn what_a_killed_writer_leaves_is_one_state_for_both() {
             .sum();
         unflushed += usize::from(in_logs > 0);
         println!("{what}: {} logs of {in_logs} bytes", logs.len());
+        if logs.iter().any(|log| has_whole_block_of_compressed(log)) {
+            println!("{what}: RocksDB 7.8 does not read such a record");
+            continue;
+        }
 
         let theirs = recovered_by_rocksdb(tools, &Copy::of(&dir).path);
         let steps = workload::steps_in(&theirs);
