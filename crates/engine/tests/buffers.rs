@@ -68,6 +68,52 @@ fn an_idle_database_gives_its_memory_to_a_busy_one() -> Result<()> {
     Ok(())
 }
 
+/// The expected counts are RocksDB's own, from the tables of a run with one writer, keys of 16 bytes
+/// and no log.
+#[test]
+fn a_write_buffer_takes_as_many_entries_as_rocksdbs() -> Result<()> {
+    let mut unlogged = WriteOptions::default();
+    unlogged.disable_wal = true;
+    for (buffer, value, expected) in [
+        (4 << 20, 3, 83_500),
+        (4 << 20, 20, 63_000),
+        (4 << 20, 100, 27_800),
+        (4 << 20, 1000, 3_940),
+        (102_400, 3, 1_930),
+        (102_400, 100, 657),
+    ] {
+        for in_order in [true, false] {
+            let options = Options::new()
+                .create_if_missing(true)
+                .env(Env::in_memory())
+                .set("write_buffer_size", &buffer.to_string())?;
+            let db = Db::open("/db", options)?;
+            let (mut n, mut held) = (0u64, 0);
+            loop {
+                let scattered = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12;
+                let key = if in_order { n } else { scattered };
+                db.put_opt(
+                    &db.default_family_handle(),
+                    format!("{key:016}"),
+                    vec![b'x'; value],
+                    &unlogged,
+                )?;
+                n += 1;
+                let now = entries(&db);
+                if now < held {
+                    break;
+                }
+                held = now;
+            }
+            assert!(
+                held * 10 > expected * 9 && held * 10 < expected * 11,
+                "{buffer} bytes, values of {value}: {held} entries, RocksDB {expected}"
+            );
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn memtables_are_charged_to_the_cache() -> Result<()> {
     let cache = Arc::new(BlockCache::new(CacheOptions::with_capacity(8 << 20)));

@@ -95,7 +95,7 @@ impl Arena {
     }
 
     /// Bytes handed out or lost at the ends of blocks: [`Arena::memory_usage`] without what the
-    /// blocks being filled still have. The figure to hold against a memtable's size limit.
+    /// blocks being filled still have.
     pub(crate) fn used(&self) -> usize {
         let left: usize = self
             .shards

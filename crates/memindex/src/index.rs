@@ -84,11 +84,10 @@ impl<O> TreeIndex<O> {
         self.entries.memory_usage() + self.nodes.memory_usage()
     }
 
-    /// Bytes in use or lost at the ends of blocks: the figure to hold against a memtable's size
-    /// limit.
+    /// Bytes of entries, or lost at the ends of their blocks, without the nodes of the tree.
     #[inline]
-    pub fn used(&self) -> usize {
-        self.entries.used() + self.nodes.used()
+    pub fn entry_bytes(&self) -> usize {
+        self.entries.used()
     }
 
     fn node_at(&self, at: &AtomicPtr<Node>) -> &Node {

@@ -45,8 +45,8 @@ impl Points {
     }
 
     #[inline]
-    pub(super) fn used(&self) -> usize {
-        each!(self, p => p.used())
+    pub(super) fn entry_bytes(&self) -> usize {
+        each!(self, p => p.entry_bytes())
     }
 
     pub(super) fn len(&self) -> usize {

@@ -37,7 +37,7 @@ pub(crate) struct MemTable {
     tombstones: Mutex<Vec<RawTombstone>>,
     tombstone_count: AtomicUsize,
     fragmented: ArcSwapOption<Fragmented>,
-    /// Bytes at which it is full.
+    /// Bytes of entries, as [`MemTable::data_bytes`] counts them, at which it is full.
     limit: usize,
     range_deletions_max: usize,
     tombstone_bytes: AtomicUsize,
@@ -59,6 +59,25 @@ pub(crate) struct MemTable {
 struct Fragmented {
     count: usize,
     tombstones: Arc<FragmentedTombstones>,
+}
+
+/// Bytes by which RocksDB's skip list takes more than the arena for `entries`: links of 32/3 bytes
+/// on average and pieces aligned to 16 instead of 8 bytes, but lengths of 2 instead of 8 bytes.
+fn skip_list_extra(entries: usize) -> usize {
+    entries * 26 / 3
+}
+
+/// Bytes of entries at which RocksDB switches a memtable: it fills three quarters of the last arena
+/// block that it takes, which may end beyond the buffer by 0.6 of a block.
+fn full_at(write_buffer_size: usize, block: usize) -> usize {
+    let block = block.max(4096);
+    let rest = write_buffer_size % block;
+    let blocks = write_buffer_size / block + usize::from(rest / 2 > block / 5);
+    match blocks {
+        // The buffer is smaller than half a block.
+        0 => write_buffer_size,
+        _ => blocks * block - block / 4,
+    }
 }
 
 impl MemTable {
@@ -87,7 +106,7 @@ impl MemTable {
             tombstones: Mutex::new(Rank::LEAF, Vec::new()),
             tombstone_count: AtomicUsize::new(0),
             fragmented: ArcSwapOption::empty(),
-            limit: options.write_buffer_size,
+            limit: full_at(options.write_buffer_size, options.arena_block_size),
             range_deletions_max: options.memtable_max_range_deletions as usize,
             tombstone_bytes: AtomicUsize::new(0),
             log_number: AtomicU64::new(log.0),
@@ -218,10 +237,10 @@ impl MemTable {
         self.first_seq.load(Ordering::Acquire) == NO_SEQ
     }
 
-    /// Whether it should be switched: its memory reached the limit.
+    /// Whether it should be switched: its entries reached the limit.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        // What is used is no more than what was taken, which one load tells.
+        // Entries count for no more than the memory taken, which one load tells.
         self.memory_usage() >= self.limit && self.data_bytes() >= self.limit as u64
             || (self.range_deletions_max > 0
                 && self.tombstone_count.load(Ordering::Relaxed) >= self.range_deletions_max)
@@ -276,9 +295,11 @@ impl MemTable {
         self.deletions.load(Ordering::Relaxed)
     }
 
-    /// Bytes of entries with what the index adds to them.
+    /// Bytes that the entries would take in RocksDB's skip list, within a few percent:
+    /// `write_buffer_size` means as many entries as there.
     pub(crate) fn data_bytes(&self) -> u64 {
-        (self.points.used() + self.tombstone_bytes.load(Ordering::Relaxed)) as u64
+        let points = self.points.entry_bytes() + skip_list_extra(self.points.len());
+        (points + self.tombstone_bytes.load(Ordering::Relaxed)) as u64
     }
 
     /// The oldest sequence inside.

@@ -33,7 +33,7 @@ option_table! {
     compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>> = None, Live, Compaction, Both, AtOpen;
     /// The part of a key that prefix filters and prefix seeks use.
     prefix_extractor: Option<PrefixExtractor> = None, Live, Read, Both, AnyTime;
-    /// Bytes of a memtable before it is flushed.
+    /// Bytes of entries, as RocksDB's skip list holds them, at which a memtable is flushed.
     write_buffer_size: usize = 64 << 20, Live, Memory, Both, AnyTime;
     /// Memtables, the open one included, before writers stop.
     max_write_buffer_number: i32 = 2, Live, Memory, Both, AnyTime;
