@@ -173,7 +173,7 @@ fn series_and_replaced_keys_need_their_own_databases() {
     let replaced = "./db_bench --benchmarks=randomreplacekeys --numdistinct=100 --stddev=20";
     run(replaced, &["--threads=1".into()], &directory);
     let series = "./db_bench --benchmarks=timeseries --key_id_range=10 --expire_style=delete \
-                  --time_range=100 --num_deletion_threads=1 --writes=2000 --key_size=16";
+                  --time_range=100 --num_deletion_threads=1 --writes=50000 --key_size=16";
     run(series, &["--threads=3".into()], &directory);
     let all = "ycsbload,ycsba,ycsbb,ycsbc,ycsbd,ycsbe,ycsbf";
     run(&format!("./db_bench --benchmarks={all}"), &[], &directory);
