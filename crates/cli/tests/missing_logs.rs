@@ -158,7 +158,7 @@ fn a_log_that_is_shorter_than_the_manifest_says_is_told_by_the_check() {
     assert_eq!(on(&db, "scan", &[]).expect(0).out, "k1 ==> v\nk4 ==> v\n");
 }
 
-/// Whatever number a log is copied or moved to, the check finds an error where opening refuses, and
+/// Copies and moves a log to each number: the check finds an error where opening refuses, and
 /// nowhere else.
 #[test]
 fn a_log_under_another_number_is_an_error_where_opening_refuses_it() {

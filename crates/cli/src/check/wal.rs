@@ -68,7 +68,7 @@ pub(super) fn check_alone(dir: &Directory, report: &Report) {
 fn logs(dir: &Directory, min: FileNo, report: &Report) {
     for file in dir.of(FileKind::Wal) {
         let live = file.number >= min;
-        // What logs must say of each other is for `examine`, which speaks as opening does.
+        // `examine` compares logs with each other, and speaks as opening does.
         let mut state = State { next: Seq::ZERO };
         if let Err(e) = log(dir, file, live, &mut state, report) {
             report.error(e.with_file(&file.path));
@@ -76,7 +76,7 @@ fn logs(dir: &Directory, min: FileNo, report: &Report) {
     }
 }
 
-/// What carries over from one batch to the next.
+/// The state between two batches.
 struct State {
     /// The smallest sequence that the next batch may have.
     next: Seq,

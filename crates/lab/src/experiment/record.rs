@@ -125,7 +125,7 @@ pub struct Step {
 pub struct Ask {
     /// One of the figures of the step's results. 0 means that nothing reached what is asked.
     pub figure: String,
-    /// What it is, as it stands behind the name of the step.
+    /// Its name, as it stands behind that of the step.
     pub what: String,
     /// Which way it is better.
     pub aim: Aim,

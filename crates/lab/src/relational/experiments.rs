@@ -280,7 +280,7 @@ impl Experiment for Relational {
     }
 }
 
-/// What sets servers apart from libraries, where both ran.
+/// The difference between servers and libraries, where both ran.
 fn say_servers(record: &Record) -> Option<String> {
     let all = record.present();
     let (servers, libraries): (Vec<_>, Vec<_>) =
