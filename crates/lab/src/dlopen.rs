@@ -39,6 +39,8 @@ struct Inner {
     db: Handle,
     /// The layer of transactions over `db`, or null.
     layer: Handle,
+    /// The default family, where opening gives it, or null.
+    family: Handle,
     options: Handle,
     statistics: bool,
     library: String,
@@ -53,6 +55,12 @@ unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if let (false, Some(destroy)) =
+            (self.family.is_null(), self.api.column_family_handle_destroy)
+        {
+            // SAFETY: the handle is ours, and no session that uses it is left.
+            unsafe { destroy(self.family) };
+        }
         if self.layer.is_null() {
             // SAFETY: `db` was opened by this library and no session or iterator is left.
             unsafe { (self.api.close)(self.db) };
@@ -228,80 +236,7 @@ impl Store for LibStore {
     }
 
     fn compact_level(&self, from: u32) -> Result<String> {
-        let api = &self.inner.api;
-        let (Some(compact), Some(create), Some(destroy), Some(free_names)) = (
-            api.compact_files,
-            api.compaction_options_create,
-            api.compaction_options_destroy,
-            api.compact_files_names_destroy,
-        ) else {
-            return Err(Failure::new(
-                "this library does not export rocksdb_compact_files",
-            ));
-        };
-        let files = self.live_files();
-        let level = match from {
-            0 => 0,
-            _ => match files.iter().map(|f| f.0).filter(|&l| l > 0).min() {
-                Some(level) => level,
-                None => return Ok("found 0 files to compact".into()),
-            },
-        };
-        let names: Vec<*const c_char> = files
-            .iter()
-            .filter(|f| f.0 == level)
-            .map(|f| f.1.as_ptr())
-            .collect();
-        if names.is_empty() {
-            return Ok("found 0 files to compact".into());
-        }
-        let Some(next) = files.iter().map(|f| f.0).filter(|&l| l > level).min() else {
-            return Ok(format!("found no data beyond L{level}"));
-        };
-        // SAFETY: plain constructor.
-        let options = unsafe { create() };
-        if let Some(set) = api.compaction_options_set_compression {
-            // 0xff is RocksDB's "use the configured compression of the level".
-            // SAFETY: `options` is fresh and ours.
-            unsafe { set(options, 0xff) };
-        }
-        if let (Some(set), Some(get)) = (
-            api.compaction_options_set_limit,
-            api.options_get_target_file_size_base,
-        ) {
-            // SAFETY: the database's options live as long as it does.
-            let limit = unsafe { get(self.inner.options) };
-            // SAFETY: `options` is ours.
-            unsafe { set(options, limit) };
-        }
-        let (mut outputs, mut count, mut error) = (ptr::null_mut(), 0usize, ptr::null_mut());
-        // SAFETY: `names` points to as many zero-terminated names as it says; the rest is ours or
-        // null.
-        unsafe {
-            compact(
-                self.inner.db,
-                options,
-                names.as_ptr(),
-                names.len(),
-                next,
-                -1,
-                &mut outputs,
-                &mut count,
-                ptr::null_mut(),
-                &mut error,
-            );
-        };
-        // SAFETY: `options` is not used after this.
-        unsafe { destroy(options) };
-        if !outputs.is_null() {
-            // SAFETY: the library allocated `count` names, which nobody uses.
-            unsafe { free_names(outputs, count) };
-        }
-        api.check(error)?;
-        Ok(format!(
-            "compacted {} files from L{level} to L{next}",
-            names.len()
-        ))
+        self.compact_files_of(from)
     }
 
     fn wait_for_compaction(&self) -> Result<()> {
@@ -395,7 +330,8 @@ impl Drop for LibSession {
         unsafe { (api.readoptions_destroy)(self.read) };
         // SAFETY: as above.
         unsafe { (api.writeoptions_destroy)(self.write) };
-        if let (false, Some(destroy)) = (self.family.is_null(), api.column_family_handle_destroy) {
+        let is_own = !self.family.is_null() && self.family != self.inner.family;
+        if let (true, Some(destroy)) = (is_own, api.column_family_handle_destroy) {
             // SAFETY: the handle is ours and not used after this.
             unsafe { destroy(self.family) };
         }
@@ -418,11 +354,12 @@ impl LibSession {
             unsafe { set(self.read, 1) };
         }
         if plan.batched_multi_get {
-            let (Some(get), Some(_)) = (api.default_column_family, api.batched_multi_get) else {
-                return Err(Failure::new("this library has no batched multi-get"));
+            self.family = match (api.batched_multi_get, api.default_column_family) {
+                // SAFETY: `db` is open; the handle is destroyed with the session.
+                (Some(_), Some(get)) => unsafe { get(self.inner.db) },
+                (Some(_), None) if !self.inner.family.is_null() => self.inner.family,
+                _ => return Err(Failure::new("this library has no batched multi-get")),
             };
-            // SAFETY: `db` is open; the handle is destroyed with the session.
-            self.family = unsafe { get(self.inner.db) };
         }
         Ok(self)
     }

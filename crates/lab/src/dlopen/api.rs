@@ -189,6 +189,9 @@ functions! {
         readoptions_set_prefix_same_as_start = b"rocksdb_readoptions_set_prefix_same_as_start" (Handle, c_uchar);
         readoptions_set_adaptive_readahead = b"rocksdb_readoptions_set_adaptive_readahead" (Handle, c_uchar);
         readoptions_set_auto_readahead_size = b"rocksdb_readoptions_set_auto_readahead_size" (Handle, c_uchar);
+        open_column_families = b"rocksdb_open_column_families" (Handle, Text, c_int, *const Text, *const Handle, *mut Handle, Error) -> Handle;
+        set_options = b"rocksdb_set_options" (Handle, c_int, *const Text, *const Text, Error);
+        options_get_level0_trigger = b"rocksdb_options_get_level0_file_num_compaction_trigger" (Handle) -> c_int;
         default_column_family = b"rocksdb_get_default_column_family_handle" (Handle) -> Handle;
         column_family_handle_destroy = b"rocksdb_column_family_handle_destroy" (Handle);
         layer_options_create = b"rocksdb_transactiondb_options_create" () -> Handle;

@@ -33,7 +33,7 @@ fn option_string(plan: &OpenPlan) -> String {
 type Switch = unsafe extern "C" fn(Handle, std::ffi::c_uchar);
 
 impl Api {
-    /// What a session's plan may switch on: whether it does, by which function, and its name.
+    /// The switches of a session's plan: whether it does, by which function, and its name.
     pub(super) fn switches(&self, plan: &SessionPlan) -> [(bool, Option<Switch>, &'static str); 6] {
         [
             (plan.async_io, self.readoptions_set_async_io, "async_io"),
@@ -69,25 +69,46 @@ pub(super) fn open(api: Api, library: &Path, plan: &OpenPlan) -> Result<LibStore
     }
     let options = options_of(&api, plan)?;
     let path = c_string(&plan.path.to_string_lossy())?;
-    let mut error = ptr::null_mut();
-    // SAFETY: `options` is ours and the path zero-terminated.
-    let db = unsafe { (api.open)(options, path.as_ptr(), &mut error) };
+    let (mut error, mut family) = (ptr::null_mut(), ptr::null_mut());
+    let db = match api.open_column_families {
+        // Older libraries give the default family, which a batched multi-get wants, only so.
+        Some(open) if api.default_column_family.is_none() => {
+            let names = [c"default".as_ptr()];
+            // SAFETY: `options` is ours, the path zero-terminated; each array has one place.
+            unsafe {
+                open(
+                    options,
+                    path.as_ptr(),
+                    1,
+                    names.as_ptr(),
+                    &options,
+                    &mut family,
+                    &mut error,
+                )
+            }
+        }
+        // SAFETY: `options` is ours and the path zero-terminated.
+        _ => unsafe { (api.open)(options, path.as_ptr(), &mut error) },
+    };
     api.check(error)?;
-    Ok(store(api, library, plan, options, (db, ptr::null_mut())))
+    let handles = [db, ptr::null_mut(), family];
+    Ok(store(api, library, plan, options, handles))
 }
 
-/// The open database with its options; the second of the handles is its layer of transactions.
+/// The open database with its options. The handles are its own, that of its layer of transactions,
+/// and that of the default family.
 pub(super) fn store(
     api: Api,
     library: &Path,
     plan: &OpenPlan,
     options: Handle,
-    (db, layer): (Handle, Handle),
+    [db, layer, family]: [Handle; 3],
 ) -> LibStore {
     let inner = Inner {
         api,
         db,
         layer,
+        family,
         options,
         statistics: plan.statistics,
         library: library.display().to_string(),

@@ -59,6 +59,28 @@ impl Calls {
     }
 }
 
+/// The functions that open the layer of transactions, all of which a library must have.
+struct Layer {
+    create: unsafe extern "C" fn() -> Handle,
+    destroy: unsafe extern "C" fn(Handle),
+    open: unsafe extern "C" fn(Handle, Handle, Text, *mut *mut std::ffi::c_char) -> Handle,
+    base: unsafe extern "C" fn(Handle) -> Handle,
+    rules: unsafe extern "C" fn() -> Handle,
+}
+
+impl Layer {
+    fn of(api: &Api) -> Option<Layer> {
+        let _closes = (api.layer_close?, api.layer_close_base?);
+        Some(Layer {
+            create: api.layer_options_create?,
+            destroy: api.layer_options_destroy?,
+            open: api.layer_open?,
+            base: api.layer_get_base?,
+            rules: api.transaction_options_create?,
+        })
+    }
+}
+
 /// A database with transactions, opened through a loaded library.
 pub struct LibTransactions {
     store: LibStore,
@@ -88,6 +110,16 @@ impl Drop for LibTransactions {
 }
 
 impl LibTransactions {
+    /// Checks that a file is a library with transactions.
+    ///
+    /// # Errors
+    /// It does not load, or lacks a function.
+    pub fn check(library: &Path) -> Result<()> {
+        let api = Api::load(library)?;
+        let all = Calls::of(&api).zip(Layer::of(&api));
+        all.map(drop).ok_or_else(missing)
+    }
+
     /// Loads the library at `library` and opens a database with transactions. With `sync` each
     /// commit is synced.
     ///
@@ -97,30 +129,20 @@ impl LibTransactions {
     pub fn open(library: &Path, plan: &OpenPlan, sync: bool) -> Result<LibTransactions> {
         let api = Api::load(library)?;
         let calls = Calls::of(&api).ok_or_else(missing)?;
-        let (Some(create), Some(destroy), Some(open_layer), Some(base), Some(rules)) = (
-            api.layer_options_create,
-            api.layer_options_destroy,
-            api.layer_open,
-            api.layer_get_base,
-            api.transaction_options_create,
-        ) else {
-            return Err(missing());
-        };
-        if api.layer_close.is_none() || api.layer_close_base.is_none() {
-            return Err(missing());
-        }
+        let layer_calls = Layer::of(&api).ok_or_else(missing)?;
         let options = open::options_of(&api, plan)?;
         let path = c_string(&plan.path.to_string_lossy())?;
         // SAFETY: plain constructor.
-        let layer_options = unsafe { create() };
+        let layer_options = unsafe { (layer_calls.create)() };
         let mut error = ptr::null_mut();
         // SAFETY: both options are ours and the path zero-terminated.
-        let layer = unsafe { open_layer(options, layer_options, path.as_ptr(), &mut error) };
+        let layer =
+            unsafe { (layer_calls.open)(options, layer_options, path.as_ptr(), &mut error) };
         // SAFETY: `layer_options` is not used after this.
-        unsafe { destroy(layer_options) };
+        unsafe { (layer_calls.destroy)(layer_options) };
         api.check(error)?;
         // SAFETY: `layer` is open.
-        let db = unsafe { base(layer) };
+        let db = unsafe { (layer_calls.base)(layer) };
         // SAFETY: plain constructor.
         let write = unsafe { (api.writeoptions_create)() };
         // SAFETY: `write` is fresh and ours.
@@ -128,9 +150,9 @@ impl LibTransactions {
         // SAFETY: plain constructor.
         let read = unsafe { (api.readoptions_create)() };
         // SAFETY: plain constructor.
-        let rules = unsafe { rules() };
+        let rules = unsafe { (layer_calls.rules)() };
         Ok(LibTransactions {
-            store: open::store(api, library, plan, options, (db, layer)),
+            store: open::store(api, library, plan, options, [db, layer, ptr::null_mut()]),
             calls,
             write,
             read,
