@@ -257,14 +257,24 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::E
     let (placed, command) = place::placed(&root, given);
     let takes = |long: &str| command.get_arguments().any(|a| a.get_long() == Some(long));
     say::begin(say::Manner {
-        json: placed
-            .iter()
-            .take_while(|a| *a != "--")
-            .any(|a| a == "--json"),
+        json: is_json(&placed, command),
         takes_set: takes("set"),
         takes_create: takes("create-if-missing"),
     });
     Cli::try_parse_from(placed)
+}
+
+/// Tells whether `--json` is there without the name of a file, which `esker bench` takes.
+fn is_json(words: &[OsString], command: &clap::Command) -> bool {
+    let takes_file = command.get_name() == "bench";
+    let is_value = |word: &&OsString| !word.to_string_lossy().starts_with('-');
+    let own = words.iter().position(|word| word == command.get_name());
+    let is_it = |(at, word): (usize, &OsString)| {
+        let is_own = takes_file && own.is_some_and(|own| at > own);
+        word == "--json" && !(is_own && words.get(at + 1).filter(is_value).is_some())
+    };
+    let words = words.iter().enumerate();
+    words.take_while(|(_, word)| *word != "--").any(is_it)
 }
 
 /// Shows the help that was asked for, or what is wrong with the arguments.
@@ -278,24 +288,38 @@ pub(crate) fn refused(e: &clap::Error) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs a command that prints by itself, which ends in a panic where nobody reads its messages.
-fn by_itself(run: impl FnOnce() -> ExitCode) -> ExitCode {
-    let is_about_output = |what: &str| what.starts_with("failed printing to std");
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        let text = info.payload().downcast_ref::<String>();
-        if !text.is_some_and(|text| is_about_output(text)) {
-            before(info);
-        }
-    }));
-    let run = std::panic::AssertUnwindSafe(run);
-    match std::panic::catch_unwind(run) {
-        Ok(code) => code,
-        Err(panic) => match panic.downcast_ref::<String>() {
-            Some(text) if is_about_output(text) => ExitCode::FAILURE,
-            _ => std::panic::resume_unwind(panic),
-        },
+/// The arguments of a command that reads them itself, without the `--json` of all commands.
+fn own(args: &[String]) -> Vec<String> {
+    let end = args.iter().position(|a| a == "--").unwrap_or(args.len());
+    let (before, behind) = args.split_at(end);
+    let is_own = |a: &&String| !(say::is_json() && *a == "--json");
+    before
+        .iter()
+        .filter(is_own)
+        .chain(behind)
+        .cloned()
+        .collect()
+}
+
+/// The arguments of `esker bench`, whose document follows `--json` unless it goes to a file.
+fn of_bench(args: &[String]) -> Vec<String> {
+    let mut args = own(args);
+    if say::is_json() && !args.iter().any(|a| a.starts_with("--json=")) {
+        args.push("--json".into());
     }
+    args
+}
+
+/// The exit code of a run of the laboratory, whose failure is said here.
+fn ended(outcome: Result<(), esker_lab::Failure>) -> ExitCode {
+    let code = match &outcome {
+        Ok(()) => 0,
+        Err(failure) => {
+            say::failure(failure.is_usage(), &failure.to_string());
+            1 + u8::from(failure.is_usage())
+        }
+    };
+    ExitCode::from(esker_lab::interrupt::exit_code().unwrap_or(code))
 }
 
 /// Runs what was asked for.
@@ -323,23 +347,34 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Repair(args) => repair::run(args, &mut out),
         Command::Destroy(args) => destroy::run(args, &mut out),
         Command::Commands => commands(&Cli::command(), "", &mut out),
+        // These print by themselves, from several threads.
         Command::Bench(args) => {
-            // It prints by itself.
             drop(out);
-            return Ok(by_itself(|| esker_lab::bench::main(&args.args)));
+            return Ok(ended(esker_lab::bench::esker_bench(&of_bench(&args.args))));
         }
         Command::Lab(args) => {
             drop(out);
-            return Ok(by_itself(|| esker_lab::laboratory::main(&args.args)));
+            return Ok(ended(esker_lab::laboratory::main(&own(&args.args))));
         }
         Command::Diff(args) => {
             drop(out);
-            let whole = &check::is_whole;
-            return Ok(by_itself(|| esker_differential::main(&args.args, whole)));
+            return Ok(diff(&own(&args.args)));
         }
     }?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Compares two libraries.
+fn diff(args: &[String]) -> ExitCode {
+    match esker_differential::main(args, &check::is_whole) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(failure) => {
+            say::usage(&failure.to_string());
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// Shows the commands below `parent` that have none below them.
@@ -361,10 +396,7 @@ fn commands(parent: &clap::Command, path: &str, out: &mut Out) -> Outcome {
             })
             .collect();
         out.line(format!("{name} {}", needs.join(" ")))?;
-        out.object(|| {
-            json!({"type": "command", "command": name, "needs": needs,
-                "prints_itself": command.is_disable_help_flag_set()})
-        })?;
+        out.object(|| json!({"type": "command", "command": name, "needs": needs}))?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
-/// What the command line says of messages.
+/// The manner of messages, by the command line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Manner {
     /// Messages are JSON objects.
@@ -23,9 +23,30 @@ pub(crate) struct Manner {
 
 static MANNER: OnceLock<Manner> = OnceLock::new();
 
-/// Sets how messages are given, once.
+/// Sets how messages are given, once, for the crates that print by themselves as well.
 pub(crate) fn begin(manner: Manner) {
     let _first = MANNER.set(manner);
+    if manner.json {
+        esker_lab::print_by(output, remark);
+        esker_differential::print_by(esker_differential::Printers {
+            output,
+            note: remark,
+            error: |text| failure(false, text),
+        });
+    }
+}
+
+/// Tells whether output and messages are JSON objects.
+pub(crate) fn is_json() -> bool {
+    manner().json
+}
+
+/// A line of output of a crate that prints by itself, as an object.
+fn output(text: &str) {
+    let object = json!({"type": "text", "text": text.trim_end()});
+    let mut out = io::stdout().lock();
+    // A reader that goes away ends the output, not the run.
+    let _closed = writeln!(out, "{object}").and_then(|()| out.flush());
 }
 
 fn manner() -> Manner {
@@ -57,7 +78,7 @@ pub(crate) fn error_json(kind: &str, e: &Error) -> Value {
         "file": e.file().map(|f| f.to_string_lossy()), "offset": e.offset(), "hint": e.hint()})
 }
 
-/// What is wrong with the arguments.
+/// A fault of the arguments.
 pub(crate) fn usage(text: &str) {
     say(
         "error",
@@ -66,7 +87,22 @@ pub(crate) fn usage(text: &str) {
     );
 }
 
-/// What the parser says of the arguments.
+/// A note of a crate that prints by itself, as an object; it may have several lines.
+fn remark(text: &str) {
+    put(&json!({"type": "note", "message": text.trim()}).to_string());
+}
+
+/// Why a run of the laboratory failed; it may take several lines.
+pub(crate) fn failure(is_usage: bool, text: &str) {
+    if manner().json {
+        let kind = if is_usage { "Usage" } else { "Failed" };
+        put(&json!({"type": "error", "kind": kind, "message": text}).to_string());
+    } else {
+        put(&format!("error: {text}"));
+    }
+}
+
+/// The parser's refusal of the arguments.
 pub(crate) fn refused(e: &clap::Error) {
     if manner().json {
         usage(e.to_string().trim_start_matches("error: "));
@@ -143,7 +179,7 @@ fn typed(hint: &str, manner: Manner) -> String {
     format!("{before}{set}{rest}")
 }
 
-/// What to do about a file that a database lacks.
+/// A hint about a file that a database lacks.
 fn missing(e: &Error) -> Option<String> {
     let path = e.file().filter(|_| e.is_not_found())?;
     let name = path.file_name()?.to_str()?;

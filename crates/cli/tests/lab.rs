@@ -127,26 +127,30 @@ fn a_run_that_is_stopped_has_a_report_and_goes_on() {
 #[test]
 fn what_cannot_be_run_is_said_before_anything_runs() {
     let directory = tempfile::tempdir().expect("a directory");
-    let cases: [(&[&str], &str); 5] = [
-        (&["nonsense"], "there is no experiment nonsense"),
-        (&["byrx", "--nonsense=1"], "is not an argument of byrx"),
+    let cases: [(i32, &[&str], &str); 5] = [
+        (2, &["nonsense"], "there is no experiment nonsense"),
+        (2, &["byrx", "--nonsense=1"], "is not an argument of byrx"),
         (
+            2,
             &["byrx", "--quick", "--num=x", "--out=o1"],
             "a whole number is wanted",
         ),
         (
+            1,
             &["byrx", "--quick", "--engine=lib:/no/such.so", "--out=o2"],
             "there is no file /no/such.so",
         ),
         (
+            2,
             &["byrx", "--quick", "--out=o3", "--", "--nonsense=1"],
             "unknown flag --nonsense",
         ),
     ];
-    for (args, expected) in cases {
+    for (code, args, expected) in cases {
         let output = run(directory.path(), args);
-        assert_eq!(output.status.code(), Some(1), "{args:?}");
         let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.starts_with("error: "), "{args:?}: {said}");
         assert!(said.contains(expected), "{args:?}: {said}");
         let made = std::fs::read_dir(directory.path())
             .expect("is there")

@@ -39,7 +39,6 @@ pub use tolerated::ALLOWED;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::say::say;
@@ -48,6 +47,7 @@ use call::{Call, KINDS, Kind};
 use draw::Draw;
 pub use failure::{Failure, Result};
 use options::Setting;
+pub use say::{Printers, print_by};
 use subject::Subject;
 use tolerated::Verdict;
 
@@ -201,7 +201,7 @@ impl Driver {
     /// Makes one call in both libraries and compares the answers.
     fn one(&mut self, number: u64, kind: &'static str, call: Call) {
         if self.trace {
-            eprintln!("{number} {call:?}");
+            say::note(&format!("{number} {call:?}"));
         }
         *self.outcome.calls.entry(kind).or_default() += 1;
         let began = Instant::now();
@@ -439,19 +439,15 @@ fn parse(args: &[String]) -> Result<Option<Command>> {
     Ok(Some(command))
 }
 
-/// The body of `esker diff`. `check` says whether a database's directory is whole, and prints why
-/// not.
-pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> ExitCode {
-    let command = match parse(args) {
-        Ok(Some(parsed)) => parsed,
-        Ok(None) => {
-            list();
-            return ExitCode::SUCCESS;
-        }
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            return ExitCode::from(2);
-        }
+/// The body of `esker diff`: tells whether the libraries agree. `check` says whether a database's
+/// directory is whole, and prints why not.
+///
+/// # Errors
+/// The arguments are wrong.
+pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> Result<bool> {
+    let Some(command) = parse(args)? else {
+        list();
+        return Ok(true);
     };
     let plan = &command.plan;
     say!(
@@ -471,7 +467,7 @@ pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> ExitCode {
                 sum.add(&outcome);
             }
             Err(failure) => {
-                eprintln!("error: seed {seed}: {failure}");
+                say::error(&format!("seed {seed}: {failure}"));
                 failed = true;
             }
         }
@@ -479,11 +475,7 @@ pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> ExitCode {
     if command.seeds.end - command.seeds.start > 1 {
         say!("all seeds, {:?}: {}", command.seeds, sum.line());
     }
-    if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    }
+    Ok(!failed)
 }
 
 /// One run with its report.
@@ -492,7 +484,7 @@ fn one_seed(plan: &Plan, command: &Command, check: &dyn Fn(&Path) -> bool) -> Re
     say!("seed {}, {} calls, in {place}", plan.seed, plan.calls);
     let began = Instant::now();
     let mut outcome = run(plan, |number, differences| {
-        eprintln!("{number} calls, {differences} differences");
+        say::note(&format!("{number} calls, {differences} differences"));
     })?;
     let seconds = began.elapsed().as_secs_f64();
     let broken: Vec<&PathBuf> = outcome.directories.iter().filter(|d| !check(d)).collect();

@@ -409,7 +409,7 @@ pub fn main(args: &[String]) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            crate::say::error(&failure.to_string());
             ExitCode::from(2)
         }
     }

@@ -20,7 +20,7 @@ use crate::flags::{self, Asked, Flags};
 use crate::interrupt;
 use crate::process::{self, Busy};
 use crate::report::{self, Row};
-use crate::runner::{Print, Runner};
+use crate::runner::{self, Print, Runner};
 use crate::say::{complain, say};
 use crate::store_esker::EskerStore;
 use crate::store_null::NullStore;
@@ -45,7 +45,7 @@ const TOUR: &[&str] = &[
     "--max_bytes_for_level_base=67108864",
 ];
 
-/// What the columns of the tour mean.
+/// The legend of the tour's columns.
 const COLUMNS: &str = "\
 ops/sec    operations a second, of all threads together
 MB/sec     bytes of keys and values that were read or written, in units of 2^20 a second
@@ -65,13 +65,21 @@ second (here 2 MiB), and whose operations are not counted.
 ";
 
 /// Runs `esker bench` with these arguments (without the words `esker bench`).
-pub fn main(args: &[String]) -> ExitCode {
-    let outcome = interrupt::watch().and_then(|()| match args.first().map(String::as_str) {
+///
+/// # Errors
+/// Wrong flags, or the first failure of the run.
+pub fn esker_bench(args: &[String]) -> Result<()> {
+    interrupt::watch()?;
+    match args.first().map(String::as_str) {
         Some("compare") => compare::main(&args[1..]),
         Some("universal") => universal::main(&args[1..]),
         _ => run(&ESKER_BENCH, args),
-    });
-    exit_code(&ESKER_BENCH, outcome)
+    }
+}
+
+/// Runs `esker bench` as a program of its own.
+pub fn main(args: &[String]) -> ExitCode {
+    exit_code(&ESKER_BENCH, esker_bench(args))
 }
 
 /// Runs `db_bench` with these arguments (without the program's name): every run needs flags, and
@@ -84,9 +92,9 @@ pub fn db_bench(args: &[String]) -> ExitCode {
 /// How a program is called, and what it does without being told.
 struct Program {
     name: &'static str,
-    /// What `--version` and `--build_info` call it.
+    /// Its name for `--version` and `--build_info`.
     called: &'static str,
-    /// Whether a run without flags is a tour on a temporary database.
+    /// A run without flags is a tour on a temporary database.
     has_tour: bool,
 }
 
@@ -142,6 +150,7 @@ fn run(program: &Program, args: &[String]) -> Result<()> {
     } else {
         given
     };
+    runner::check(&flags)?;
     // A document on standard output stands there alone.
     let out = |text: &str| match flags.text("json") {
         "-" => complain!("{text}"),
@@ -192,7 +201,7 @@ fn with_defaults(defaults: &[&str], given: &Flags) -> Result<Flags> {
     Ok(flags)
 }
 
-/// What stands below a tour.
+/// The text below a tour.
 fn tour_end(rows: &[Row], others: f64) -> String {
     let mut out = format!(
         "\n{}{}\n{COLUMNS}\n",

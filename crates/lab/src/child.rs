@@ -12,7 +12,7 @@ use crate::{Failure, Result, interrupt};
 /// Flags that a child does not get from its caller.
 const OWN: [&str; 5] = ["json", "db", "seed", "pairs", "configs"];
 
-/// What is run, and on which database.
+/// A program to run, with its database.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Child {
     /// The directory of the database, which stays.
@@ -44,7 +44,10 @@ impl Child {
             Some(program) => (program.clone(), needs_word(program)),
             None => {
                 // The command `esker` needs the word again, a program of its own has none.
-                let word = std::env::args().nth(1).unwrap_or_default();
+                let mut words = std::env::args().skip(1);
+                let word = words
+                    .find(|word| !word.starts_with('-'))
+                    .unwrap_or_default();
                 (std::env::current_exe()?, word == "bench" || word == "lab")
             }
         };

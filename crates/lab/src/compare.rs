@@ -129,10 +129,12 @@ pub fn main(args: &[String]) -> Result<()> {
         return Ok(());
     }
     let [a, b] = engines.as_slice() else {
-        return Err(Failure::new("compare needs --engine twice"));
+        return Err(Failure::usage("compare needs --engine twice"));
     };
     if flags.flag("use_existing_db") {
-        return Err(Failure::new("compare makes a fresh database for every run"));
+        return Err(Failure::usage(
+            "compare makes a fresh database for every run",
+        ));
     }
     let pairs = flags.count("pairs").max(1);
     let load = crate::process::load();

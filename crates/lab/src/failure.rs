@@ -6,7 +6,11 @@ use std::fmt;
 
 /// Why a run stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure(String);
+pub struct Failure {
+    text: String,
+    /// The command line is wrong.
+    is_usage: bool,
+}
 
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, Failure>;
@@ -14,25 +18,46 @@ pub type Result<T> = std::result::Result<T, Failure>;
 impl Failure {
     /// A failure with the given sentence.
     pub fn new(text: impl Into<String>) -> Failure {
-        Failure(text.into())
+        Failure {
+            text: text.into(),
+            is_usage: false,
+        }
     }
 
-    /// What a loaded library has no call for, if that is the failure: nothing has run then.
+    /// A failure of the command line.
+    pub fn usage(text: impl Into<String>) -> Failure {
+        Failure::new(text).of_usage()
+    }
+
+    /// Counts it as a failure of the command line.
+    #[must_use]
+    pub fn of_usage(mut self) -> Failure {
+        self.is_usage = true;
+        self
+    }
+
+    /// Tells whether the command line is wrong.
+    pub fn is_usage(&self) -> bool {
+        self.is_usage
+    }
+
+    /// The call that a loaded library does not have, if that is the failure: nothing has run then.
     pub fn lack(&self) -> Option<&str> {
         let starts = ["this library has no ", "this library does not export "];
-        let at = starts.iter().find_map(|start| self.0.find(start))?;
-        Some(&self.0[at..])
+        let at = starts.iter().find_map(|start| self.text.find(start))?;
+        Some(&self.text[at..])
     }
 
     /// Puts what was being done in front of what went wrong.
-    pub fn context(self, what: impl fmt::Display) -> Failure {
-        Failure(format!("{what}: {}", self.0))
+    pub fn context(mut self, what: impl fmt::Display) -> Failure {
+        self.text = format!("{what}: {}", self.text);
+        self
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -40,7 +65,7 @@ impl std::error::Error for Failure {}
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
-        Failure(error.to_string())
+        Failure::new(error.to_string())
     }
 }
 

@@ -230,7 +230,7 @@ impl Flags {
         if wrong.is_empty() || flags.asked.is_some() {
             return Ok(flags);
         }
-        Err(Failure::new(wrong.join("\n  ")))
+        Err(Failure::usage(wrong.join("\n  ")))
     }
 
     fn put(&mut self, index: usize, value: &str) -> Result<()> {

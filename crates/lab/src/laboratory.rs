@@ -1,18 +1,20 @@
 //! The front door of `esker lab`: reads the command line, runs an experiment, writes its report.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use crate::experiment::plan::{Request, Setting};
 use crate::experiment::record::Record;
 use crate::experiment::state::{State, read_record};
 use crate::experiment::{Experiment, driver};
-use crate::say::{complain, say};
+use crate::say::say;
 use crate::{Failure, Result, experiments, interrupt, page};
 
 /// Runs `esker lab` with these arguments (without the words `esker lab`).
-pub fn main(args: &[String]) -> ExitCode {
-    let outcome = match args.first().map(String::as_str) {
+///
+/// # Errors
+/// Wrong arguments, an engine that was asked for and did not run, or a failure of one that did.
+pub fn main(args: &[String]) -> Result<()> {
+    match args.first().map(String::as_str) {
         None | Some("--help" | "-h" | "help" | "list") => {
             say!("{}", help());
             Ok(())
@@ -20,15 +22,10 @@ pub fn main(args: &[String]) -> ExitCode {
         Some("report") => report(&args[1..]),
         Some("model") => crate::model::command::main(&args[1..]),
         Some(name) => experiment(name, &args[1..]),
-    };
-    if let Err(failure) = outcome {
-        complain!("esker lab: {failure}");
-        return interrupt::exit_code().map_or(ExitCode::FAILURE, ExitCode::from);
     }
-    interrupt::exit_code().map_or(ExitCode::SUCCESS, ExitCode::from)
 }
 
-/// What the command line says.
+/// The command line, read.
 #[derive(Debug, Default)]
 struct Arguments {
     request: Option<Request>,
@@ -41,12 +38,12 @@ struct Arguments {
 fn experiment(name: &str, args: &[String]) -> Result<()> {
     let Some(experiment) = experiments::named(name) else {
         let names: Vec<&str> = experiments::all().iter().map(|e| e.name()).collect();
-        return Err(Failure::new(format!(
+        return Err(Failure::usage(format!(
             "there is no experiment {name}; there are {}, and report",
             names.join(", ")
         )));
     };
-    let arguments = parse(experiment, args)?;
+    let arguments = parse(experiment, args).map_err(Failure::of_usage)?;
     if arguments.wants_help {
         say!("{}", help_of(experiment));
         return Ok(());
@@ -55,7 +52,7 @@ fn experiment(name: &str, args: &[String]) -> Result<()> {
         return Ok(());
     };
     // Nothing is made before all that was asked for is known to be sound.
-    experiment.plan(&request)?;
+    experiment.plan(&request).map_err(Failure::of_usage)?;
     if arguments.names_engines {
         check_engines(experiment, &request)?;
     }
@@ -270,13 +267,15 @@ fn report(args: &[String]) -> Result<()> {
             Some(("out", value)) => out = value.into(),
             None if arg == "--history" => history = true,
             _ if arg.starts_with('-') => {
-                return Err(Failure::new(format!("{arg} is not an argument of report")));
+                return Err(Failure::usage(format!(
+                    "{arg} is not an argument of report"
+                )));
             }
             _ => directories.push(PathBuf::from(arg)),
         }
     }
     if directories.is_empty() {
-        return Err(Failure::new("report needs directories of results"));
+        return Err(Failure::usage("report needs directories of results"));
     }
     let records = directories
         .iter()

@@ -73,3 +73,4 @@ mod peers;
 mod say;
 mod sine;
 pub use failure::{Failure, Result};
+pub use say::print_by;

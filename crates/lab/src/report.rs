@@ -8,7 +8,7 @@ use crate::measure::{Interval, Intervals, Measured, Steadiness};
 use crate::memory::named_percent;
 use crate::process::{Device, Usage};
 use crate::read_work::{self, ReadWork};
-use crate::say::say;
+use crate::say::plain;
 use crate::shape::{HELD_BACK, Stall, Work, stall_table};
 use crate::{Failure, Result};
 
@@ -526,7 +526,8 @@ pub(crate) fn write(target: &str, make: impl FnOnce() -> Value) -> Result<()> {
     }
     let document = make();
     if target == "-" {
-        say!("{document:#}");
+        // On one line, as all objects of a stream.
+        plain(format_args!("{document}"));
         return Ok(());
     }
     std::fs::write(target, format!("{document:#}\n"))

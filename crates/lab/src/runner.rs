@@ -138,14 +138,8 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
     /// # Errors
     /// An unknown benchmark (before anything runs), or the first failure.
     pub fn run_all(mut self) -> Result<Vec<Row>> {
+        check(self.flags)?;
         let list = self.flags.text("benchmarks").to_string();
-        let names: Vec<&str> = list
-            .split(',')
-            .map(str::trim)
-            .filter(|n| !n.is_empty())
-            .collect();
-        check_names(&names)?;
-        check_watch(self.flags)?;
         let existing = self.flags.flag("use_existing_db");
         if self.flags.flag("limits") {
             std::fs::create_dir_all(&self.path)?;
@@ -159,7 +153,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             (self.print)(&machine.line());
         }
         self.collect_keys()?;
-        for name in names {
+        for name in names(&list) {
             if interrupt::stopped() {
                 break;
             }
@@ -512,6 +506,21 @@ fn background_line(measured: &Measured, s: &Settings) -> String {
     )
 }
 
+/// The benchmarks of a list.
+fn names(list: &str) -> impl Iterator<Item = &str> {
+    let names = list.split(',').map(str::trim);
+    names.filter(|name| !name.is_empty())
+}
+
+/// Checks all that can be before anything runs.
+///
+/// # Errors
+/// An unknown benchmark, or flags that contradict each other.
+pub(crate) fn check(flags: &Flags) -> Result<()> {
+    check_names(&names(flags.text("benchmarks")).collect::<Vec<&str>>())?;
+    check_watch(flags)
+}
+
 /// Refuses flags whose work `--watch=false` switches off.
 fn check_watch(flags: &Flags) -> Result<()> {
     let intervals = [
@@ -521,7 +530,7 @@ fn check_watch(flags: &Flags) -> Result<()> {
     ];
     let asked = intervals.iter().find(|name| flags.count(name) > 0);
     match asked.filter(|_| !flags.flag("watch")) {
-        Some(name) => Err(Failure::new(format!("--{name} needs --watch=true"))),
+        Some(name) => Err(Failure::usage(format!("--{name} needs --watch=true"))),
         None => Ok(()),
     }
 }

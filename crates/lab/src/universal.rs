@@ -73,7 +73,7 @@ pub fn main(args: &[String]) -> Result<()> {
         return Ok(());
     }
     if given.flag("use_existing_db") {
-        return Err(Failure::new("every configuration gets a fresh database"));
+        return Err(Failure::usage("every configuration gets a fresh database"));
     }
     say!(
         "machine: {}\nload at start: {:.2}\nflags: {}\n",
@@ -110,7 +110,7 @@ pub(crate) fn chosen(names: &str) -> Result<Vec<&'static Config>> {
         let known = || CONFIGS.map(|c| c.0).join(", ");
         let found = CONFIGS.iter().find(|c| c.0 == name.trim());
         found.ok_or_else(|| {
-            Failure::new(format!(
+            Failure::usage(format!(
                 "no configuration is called {name:?}: there are {}",
                 known()
             ))

@@ -15,6 +15,7 @@ use crate::failure::{Failure, Outcome};
 use crate::fold::{Family, Fold};
 use crate::out::Out;
 use crate::progress::Progress;
+use crate::say;
 use crate::text::{plural, size};
 use clap::Args;
 use esker::options::LoadedOptions;
@@ -96,7 +97,7 @@ pub(crate) fn is_whole(path: &Path) -> bool {
         paths: vec![path.to_owned()],
         threads: 0,
     };
-    run(&args, &mut Out::new(false)).is_ok()
+    run(&args, &mut Out::new(say::is_json())).is_ok()
 }
 
 /// A file with what the MANIFEST says about it.
@@ -247,8 +248,9 @@ fn options(dir: &Directory, report: &Report) {
     }
 }
 
-/// What opening says and no part above has said. It is not asked where tables lie in paths of the
-/// OPTIONS file: a copied directory would be opened with the tables of the original.
+/// Reports the refusal of opening that no part above has found. Opening is not asked where tables
+/// lie in paths of the OPTIONS file: a copied directory would be opened with the tables of the
+/// original.
 fn opening(dir: &Directory, report: &Report) {
     let loaded = dir.options.as_ref().and_then(|(_, l)| l.as_ref().ok());
     let has_paths = loaded.is_some_and(|l| {

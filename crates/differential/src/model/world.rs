@@ -265,7 +265,7 @@ impl World {
     /// Notes what a thread does.
     pub(super) fn does(&self, thread: usize, call: &Call) {
         if self.trace {
-            eprintln!("{thread}: {call}");
+            crate::say::note(&format!("{thread}: {call}"));
         }
         if thread == 0 {
             self.begun.fetch_add(1, Ordering::Relaxed);

@@ -262,7 +262,9 @@ pub fn main(arguments: &[String]) -> Result<()> {
             say!("{help}");
             Ok(())
         }
-        Err(wrong) => Err(Failure::new(wrong.to_string())),
+        Err(wrong) => Err(Failure::usage(
+            wrong.to_string().trim_start_matches("error: "),
+        )),
     }
 }
 

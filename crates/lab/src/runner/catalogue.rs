@@ -242,7 +242,7 @@ pub(super) fn check_names(names: &[&str]) -> Result<()> {
     if wrong.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(wrong.join("\n  ")))
+    Err(Failure::usage(wrong.join("\n  ")))
 }
 
 #[cfg(test)]
