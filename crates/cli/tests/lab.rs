@@ -127,9 +127,17 @@ fn a_run_that_is_stopped_has_a_report_and_goes_on() {
 #[test]
 fn what_cannot_be_run_is_said_before_anything_runs() {
     let directory = tempfile::tempdir().expect("a directory");
-    let cases: [(i32, &[&str], &str); 5] = [
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let text_file = elsewhere.path().join("librocksdb.so");
+    std::fs::write(&text_file, "no library").expect("written");
+    let kind = |kind: &str| format!("--engine={kind}:{}", text_file.display());
+    let (library, program) = (kind("lib"), kind("bin"));
+    let cases: [(i32, &[&str], &str); 8] = [
         (2, &["nonsense"], "there is no experiment nonsense"),
         (2, &["byrx", "--nonsense=1"], "is not an argument of byrx"),
+        (1, &["byrx", &library, "--out=o4"], "cannot load "),
+        (1, &["linkbench", &library, "--out=o5"], "cannot load "),
+        (1, &["byrx", &program, "--out=o6"], "cannot run "),
         (
             2,
             &["byrx", "--quick", "--num=x", "--out=o1"],
@@ -156,6 +164,14 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
             .expect("is there")
             .count();
         assert_eq!(made, 0, "{args:?} made a directory");
+    }
+    const DEBIAN: &str = "/usr/lib/x86_64-linux-gnu/librocksdb.so.7.8";
+    if Path::new(DEBIAN).exists() {
+        let engine = format!("--engine=lib:{DEBIAN}");
+        let output = run(directory.path(), &["linkbench", "--quick", &engine]);
+        let said = text(&output.stderr);
+        assert!(said.contains("does not export transactions"), "{said}");
+        assert!(!directory.path().join("lab-linkbench-quick").exists());
     }
     let help = run(directory.path(), &[]);
     assert!(

@@ -7,20 +7,22 @@ use std::path::{Path, PathBuf};
 
 use esker::options::{LoadRules, lint, load_options_text};
 
+use crate::child::Child;
 use crate::experiment::host::hash_of;
 use crate::experiment::plan::EngineSpec;
 use crate::experiment::record::Engine;
+use crate::interrupt::Scratch;
 use crate::peers::peer;
 use crate::{Failure, Result};
 
-/// Whether `esker bench` can drive it.
+/// Checks that `esker bench` can drive it.
 ///
 /// # Errors
 /// Why not.
 pub(super) fn supports(engine: &EngineSpec) -> Result<()> {
     match (engine.kind(), engine.path()) {
         ("esker", _) => Ok(()),
-        ("lib" | "bin", Some(path)) if Path::new(path).is_file() => Ok(()),
+        ("lib" | "bin", Some(path)) if Path::new(path).is_file() => opens(engine),
         ("lib" | "bin", path) => {
             let path = path.unwrap_or_default();
             Err(Failure::new(format!("there is no file {path}")))
@@ -31,7 +33,28 @@ pub(super) fn supports(engine: &EngineSpec) -> Result<()> {
     }
 }
 
-/// Whether it is a peer of another kind that this build drives.
+/// Opens a database with an engine in a process of its own: two versions of a library do not go
+/// together in one.
+fn opens(engine: &EngineSpec) -> Result<()> {
+    let scratch = Scratch::within(&std::env::temp_dir())?;
+    let (program, name) = program(engine);
+    let child = Child {
+        path: scratch.path().join("db"),
+        args: vec!["--benchmarks=flush".into()],
+        engine: name,
+        program,
+        ..Child::default()
+    };
+    let cause = |failure: Failure| {
+        let text = failure.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        let why = line.split_once(" failed: ").map_or(line, |(_, why)| why);
+        Failure::new(why.trim_start_matches("error: "))
+    };
+    child.run(&|| {}).map(drop).map_err(cause)
+}
+
+/// Checks that it is a peer of another kind that this build drives.
 ///
 /// # Errors
 /// Why not: it is no peer, or not built in.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::engine::{Engine, Plan};
 use super::{embedded, library};
+use crate::dlopen::LibTransactions;
 use crate::{Failure, Result};
 
 /// Names of engines that a workload can be run on, in the order of tables.
@@ -42,14 +43,14 @@ pub fn title(kind: &str) -> &str {
     }
 }
 
-/// Whether this build drives an engine, and what it needs is installed.
+/// Checks that this build drives an engine, and that its parts are installed.
 ///
 /// # Errors
 /// Why it cannot be run.
 pub fn check(kind: &str, path: Option<&str>) -> Result<()> {
     match (kind, path) {
         ("esker", _) => Ok(()),
-        ("lib", Some(path)) if Path::new(path).is_file() => Ok(()),
+        ("lib", Some(path)) if Path::new(path).is_file() => LibTransactions::check(Path::new(path)),
         ("lib", Some(path)) => Err(Failure::new(format!("there is no library {path}"))),
         ("lib", None) => Err(Failure::new(
             "lib needs the path of a librocksdb.so: lib:PATH",
