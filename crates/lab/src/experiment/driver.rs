@@ -51,6 +51,7 @@ pub fn run(
         record: begin(experiment, request, state, &plan, command, &scratch)?,
         bar: Bar::new(&plan, request),
         plan,
+        told: Vec::new(),
     };
     driver.all()?;
     driver.bar.finish();
@@ -170,6 +171,8 @@ struct Driver<'a> {
     record: Record,
     plan: Plan,
     bar: Bar,
+    /// Steps of which it was said that engines do other work.
+    told: Vec<usize>,
 }
 
 impl Driver<'_> {
@@ -240,11 +243,29 @@ impl Driver<'_> {
                 self.failed(key, failure)?;
             }
             self.state.keep_engines(&self.record.engines)?;
+            self.tell_unequal()?;
         }
         if self.record.present().next().is_none() {
             let why = self.record.engines.iter().filter_map(|e| e.missing.clone());
             let why: Vec<String> = why.collect();
             return Err(Failure::new(format!("no engine ran: {}", why.join("; "))));
+        }
+        Ok(())
+    }
+
+    /// Says, once, of which steps the runs so far did other work on two engines.
+    fn tell_unequal(&mut self) -> Result<()> {
+        self.record.results = self.state.outcomes()?;
+        for flag in validity::unequal(&self.record) {
+            let Some(step) = flag.step.filter(|step| !self.told.contains(step)) else {
+                continue;
+            };
+            self.told.push(step);
+            let text = format!(
+                "{}: so far the step is in no mean and no verdict",
+                flag.text
+            );
+            self.bar.say(&text);
         }
         Ok(())
     }

@@ -90,8 +90,8 @@ pub const ROWS: &str = "rows_op";
 /// By what part the rows of an operation may differ between engines.
 const OTHER_ROWS: f64 = 0.1;
 
-/// Whether an operation reads other numbers of rows on two engines, which then did not do the same
-/// work: timed writes before a step leave other rows on a faster engine.
+/// Tells whether an operation reads other numbers of rows on two engines, which then did not do the
+/// same work: timed writes before a step leave other rows on a faster engine.
 pub fn unequal(record: &Record, step: usize, [engine, other]: [usize; 2]) -> bool {
     let rows = |engine| record.median(step, engine, ROWS);
     let (Some(own), Some(base)) = (rows(engine), rows(other)) else {

@@ -123,14 +123,14 @@ pub fn flags(record: &Record) -> Vec<Flag> {
             of_runs(record, step, engine, &mut out);
             noise(record, step, engine, &mut out);
             sums(record, step, engine, &mut out);
-            rows(record, step, engine, &mut out);
+            out.extend(rows(record, step, engine));
         }
     }
     out
 }
 
-/// What others did meanwhile, if that was too much. Records that do not tell have the load before
-/// the first run, which has nothing of their own in it.
+/// The work of other processes meanwhile, if that was too much. Records that do not tell have the
+/// load before the first run, which has nothing of their own in it.
 pub fn busy(record: &Record) -> Option<String> {
     if let Some(part) = record.others() {
         let text = format!("others took {:.0} % of the processors", 100.0 * part);
@@ -248,10 +248,20 @@ fn noise(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
     }
 }
 
+/// Steps in which an operation does other work than on the base.
+pub fn unequal(record: &Record) -> Vec<Flag> {
+    let steps = 0..record.steps.len();
+    let all = steps.flat_map(|step| {
+        let engines = record.present();
+        engines.filter_map(move |(engine, _)| rows(record, step, engine))
+    });
+    all.collect()
+}
+
 /// An operation does other work than on the base.
-fn rows(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
+fn rows(record: &Record, step: usize, engine: usize) -> Option<Flag> {
     if !ratio::unequal(record, step, [engine, record.base]) {
-        return;
+        return None;
     }
     let of = |engine| record.median(step, engine, ROWS).unwrap_or(0.0);
     let text = format!(
@@ -262,7 +272,7 @@ fn rows(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
         record.engines[record.base].name,
         of(record.base)
     );
-    out.push(flag("unequal", Some(step), Some(engine), text));
+    Some(flag("unequal", Some(step), Some(engine), text))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(super) enum Doubt {
     Noise,
 }
 
-/// What is compared.
+/// The sort of a figure that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The figure of a step.
@@ -46,7 +46,7 @@ pub(super) struct Finding {
     pub(super) step: usize,
     pub(super) other: usize,
     pub(super) kind: Kind,
-    /// What a cost or a further figure is called; nothing for the figure of the step.
+    /// The name of a cost or a further figure; nothing for the figure of the step.
     pub(super) what: String,
     aim: Aim,
     unit: String,
@@ -125,7 +125,8 @@ impl Finding {
             }
         }
         for (step, info) in record.steps.iter().enumerate() {
-            for ask in &info.asks {
+            let asks = info.asks.iter();
+            for ask in asks.filter(|_| !ratio::unequal(record, step, engines)) {
                 let figure = (ask.figure.as_str(), ask.aim);
                 out.extend(Finding::of(
                     record,

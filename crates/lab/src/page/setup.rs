@@ -318,6 +318,9 @@ fn chart(record: &Record, lines: &[Line<'_>]) -> String {
     let row = |line: &Line<'_>| {
         let marks = others.iter().enumerate().filter_map(|(style, engine)| {
             let engines = [*engine, record.base];
+            if ratio::unequal(record, line.step, engines) {
+                return None;
+            }
             let found = ratio::between(record, line.step, engines, line.figure, line.aim)?;
             let (low, high) = if found.has_interval() {
                 (found.low, found.high)

@@ -58,7 +58,7 @@ pub(super) fn headlines(record: &Record) -> Vec<String> {
     out
 }
 
-/// What follows: means of costs, what the experiment says, doubts.
+/// The rest: means of costs, what the experiment says, doubts.
 pub(super) fn rest(record: &Record) -> Vec<String> {
     let mut out = Vec::new();
     for engine in compared(record) {
@@ -109,6 +109,7 @@ fn headline(record: &Record, engine: usize) -> String {
         [] => "No step and no cost is worse by more than 3 %.".into(),
         named => format!("Worse: {}.", named.join("; ")),
     });
+    parts.extend(unequal(record, engine));
     parts.extend(best_of_others(record, engine));
     let text = parts.join(" ");
     let doubts = validity::doubts(record);
@@ -162,6 +163,28 @@ fn gains(record: &Record, engine: usize) -> String {
         [] => format!("{name} and {base} have no step in common."),
         parts => format!("{name} beside {base}: {}.", parts.join(", ")),
     }
+}
+
+/// The steps that are left out since the engines did not do the same work in them.
+fn unequal(record: &Record, engine: usize) -> Option<String> {
+    let other = &record.engines[record.base].name;
+    let steps = (0..record.steps.len())
+        .filter(|step| {
+            let info = &record.steps[*step];
+            info.aim != Aim::Neither || !info.asks.is_empty()
+        })
+        .filter(|step| ratio::unequal(record, *step, [engine, record.base]));
+    let named = steps.map(|step| {
+        let rows = |engine| record.median(step, engine, ratio::ROWS).unwrap_or(0.0);
+        let (name, ours, theirs) = (
+            &record.steps[step].name,
+            number(rows(engine)),
+            number(rows(record.base)),
+        );
+        format!("{name} ({ours} rows an operation, {theirs} on {other})")
+    });
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| format!("Not judged, since work is unequal: {}.", list(&named)))
 }
 
 /// Which of the other engines is better than this one, and where most.

@@ -12,6 +12,8 @@ struct Pretend {
     runs: Mutex<Vec<(String, String, usize, usize)>>,
     /// An engine that fails, and from which run on.
     fails: Option<(&'static str, usize)>,
+    /// Rows that an operation of the second step reads, by kind of engine.
+    rows: Option<fn(&str) -> f64>,
 }
 
 impl Experiment for Pretend {
@@ -37,9 +39,13 @@ impl Experiment for Pretend {
         }
     }
     fn plan(&self, _: &Request) -> Result<Plan> {
+        let step = Step {
+            counts: true,
+            ..Step::default()
+        };
         let chain = |name: &str| Chain {
             name: name.into(),
-            steps: vec![Step::default(), Step::default()],
+            steps: vec![step.clone(), step.clone()],
         };
         Ok(Plan {
             chains: vec![chain("x"), chain("y")],
@@ -64,7 +70,11 @@ impl Experiment for Pretend {
             runs.push((text, run.chain.name.clone(), run.pair, run.turn));
         }
         for step in 0..2 {
-            run.keep(step, Outcome::default())?;
+            let mut outcome = Outcome::default();
+            if let (1, Some(rows)) = (step, self.rows) {
+                outcome.put(validity::ROWS, rows(run.engine.kind()), "");
+            }
+            run.keep(step, outcome)?;
         }
         Ok(())
     }
@@ -133,6 +143,26 @@ fn an_engine_that_never_ran_is_left_out() {
     let record = run(&pretend, &request, &state, "").expect("runs");
     assert_eq!(record.engines[0].missing.as_deref(), Some("it broke"));
     assert!(record.complete && record.results.iter().all(|run| run.engine == 1));
+}
+
+#[test]
+fn a_step_with_unequal_work_is_in_no_mean() {
+    let counted = |rows: fn(&str) -> f64| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let request = request(&["esker", "lib:/a"], 1);
+        let pretend = Pretend {
+            rows: Some(rows),
+            ..Pretend::default()
+        };
+        let state = State::open(directory.path(), &request).expect("opens");
+        let record = run(&pretend, &request, &state, "").expect("runs");
+        let steps = record.steps.iter();
+        let counted: Vec<bool> = steps.clone().map(|step| step.counts).collect();
+        (counted, steps.filter(|s| s.why == "unequal work").count())
+    };
+    assert_eq!(counted(|_| 7.0), (vec![true; 4], 0));
+    let unequal = |kind: &str| if kind == "lib" { 7.0 } else { 9.0 };
+    assert_eq!(counted(unequal), (vec![true, false, true, false], 2));
 }
 
 #[test]

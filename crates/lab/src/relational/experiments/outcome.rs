@@ -70,6 +70,11 @@ pub(super) fn outcome(step: &Step, live: Option<u64>) -> Outcome {
     out
 }
 
+/// Rows that an operation of a step reads.
+pub(super) fn rows_of(step: &Step) -> f64 {
+    step.rows as f64 / step.operations.max(1) as f64
+}
+
 fn figures(step: &Step, out: &mut Outcome) {
     let operations = step.operations.max(1) as f64;
     let (engine, client) = (step.used.engine(), step.used.client);
@@ -103,7 +108,7 @@ fn figures(step: &Step, out: &mut Outcome) {
     out.put("device_written_bytes", written, "B");
     out.put("written_bytes", step.wrote as f64, "B");
     out.put("seen_bytes", step.read as f64, "B");
-    out.put(ROWS, step.rows as f64 / operations, "");
+    out.put(ROWS, rows_of(step), "");
     out.put("conflicts", step.conflicts as f64, "");
     out.put("lsm_sz", step.disk_bytes as f64, "B");
     out.put("rss", engine.rss_bytes as f64, "B");
@@ -144,7 +149,7 @@ fn figures(step: &Step, out: &mut Outcome) {
     }
 }
 
-/// The outcome of a check: how much is wrong, and what.
+/// The outcome of a check: how much is wrong, with the first faults.
 pub(super) fn checked(mismatches: u64, wrong: &[String], live: u64, disk: u64) -> Outcome {
     let mut out = Outcome::default();
     out.put("mismatches", mismatches as f64, "");

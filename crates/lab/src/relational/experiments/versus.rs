@@ -1,10 +1,13 @@
 //! `btree-vs-lsm`: LinkBench on B-trees and log-structured trees, beside what the model predicts.
 
 use super::linkbench::{SETTINGS, all, size, steps};
+use super::outcome::rows_of;
 use super::{Keeper, Relational, say_checks, step};
 use crate::Result;
 use crate::experiment::plan::Request;
+use crate::experiment::ratio;
 use crate::experiment::record::{Aim, Outcome, Record, Table};
+use crate::experiment::validity::ROWS;
 use crate::model::predict::{FORMULAS, Sizes, predict};
 use crate::relational::drive::Step;
 use crate::relational::engine::Engine;
@@ -76,6 +79,8 @@ fn beside(
     out.put("space_amp_predicted", predicted.space, "");
     out.put("r_amp_device", closed.read_amp().unwrap_or(f64::NAN), "");
     out.put("r_amp_predicted", predicted.read, "");
+    // Amplifications are those of the work that was done.
+    out.put(ROWS, rows_of(closed), "");
     Ok(out)
 }
 
@@ -110,7 +115,9 @@ fn finish(_: &Request, record: &mut Record) {
         let written = closed.and_then(|at| record.median(at, engine, "device_written_bytes"));
         written.is_some_and(|bytes| bytes >= LEAST_WRITTEN)
     };
-    let is_told = record.present().all(|(engine, _)| enough(engine));
+    let present = || record.present().map(|(engine, _)| engine);
+    let is_other = |engine| present().any(|other| ratio::unequal(record, at, [engine, other]));
+    let is_told = present().all(|engine| enough(engine) && !is_other(engine));
     let mut least: Option<(f64, String)> = None;
     let mut smallest: Option<(f64, String)> = None;
     for (engine, facts) in record.present() {
