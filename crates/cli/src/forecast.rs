@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use crate::text::size;
 use clap::{Args, ValueEnum};
 use esker::Options;
-use esker_lsm::forecast::{Forecast, KeysCome, Load};
+use esker_lsm::forecast::{Forecast, KeysCome, Workload};
 use esker_lsm::pick::{CompactionStyle, Policy};
 use esker_lsm::score::targets;
 use serde_json::json;
@@ -114,7 +114,7 @@ impl Setting<'_> {
     /// The tree after all writes.
     fn forecast(&self, keys: u64, policy: Policy) -> Result<Forecast, Failure> {
         let args = self.args;
-        let load = Load {
+        let load = Workload {
             keys,
             entry_bytes: args.entry_bytes,
             flush_bytes: policy.write_buffer_size,

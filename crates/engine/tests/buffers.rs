@@ -68,8 +68,8 @@ fn an_idle_database_gives_its_memory_to_a_busy_one() -> Result<()> {
     Ok(())
 }
 
-/// The expected counts are RocksDB's own, from the tables of a run with one writer, keys of 16 bytes
-/// and no log.
+/// The expected counts are RocksDB's own, from the tables of a run with one writer, keys of 16
+/// bytes and no log.
 #[test]
 fn a_write_buffer_takes_as_many_entries_as_rocksdbs() -> Result<()> {
     let mut unlogged = WriteOptions::default();

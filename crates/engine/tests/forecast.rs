@@ -2,7 +2,7 @@
 
 use esker::observe::{Statistics, Ticker};
 use esker::{Db, Options, Result};
-use esker_lsm::forecast::{Forecast, KeysCome, Load};
+use esker_lsm::forecast::{Forecast, KeysCome, Workload};
 
 const KEYS: u64 = 20_000;
 const FLUSHES: u64 = 40;
@@ -86,7 +86,7 @@ fn does_what_was_foretold(by_cost: &str) -> Result<()> {
     db.close()?;
 
     let entry_bytes = flushed / (FLUSHES * EACH);
-    let load = Load {
+    let load = Workload {
         keys: KEYS,
         entry_bytes,
         flush_bytes: entry_bytes * EACH,

@@ -4,10 +4,12 @@
 //! Scores and plans depend on what runs and on the moment as well; they are measured against the
 //! targets in here. A value that never changes; thread-safety: `Send + Sync`.
 
+use crate::load::{Load, StackFill};
 use crate::policy::{CompactionStyle, Policy};
-use crate::pressure::{Needs, StackFill, fill_against};
 use crate::score::{Targets, pending_against, targets};
+use crate::stack::fill_against;
 use crate::version::Version;
+use crate::writers::level0_tables;
 
 /// Targets of the levels, and what they mean for compactions and writers.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +21,7 @@ pub struct Assessment {
     /// How much the stack of runs above the base holds, where there is one.
     pub fill: Option<StackFill>,
     /// How near the tree is to slowing its writers down.
-    pub needs: Needs,
+    pub load: Load,
 }
 
 impl Assessment {
@@ -33,10 +35,13 @@ impl Assessment {
             0
         };
         let fill = fill_against(version, policy, &targets);
+        let tables = level0_tables(version, policy.compaction_style);
         Assessment {
             pending_compaction_bytes,
             fill,
-            needs: Needs::of(version, policy, fill, pending_compaction_bytes),
+            load: policy
+                .stall_triggers
+                .load(0, tables, fill, pending_compaction_bytes),
             targets,
         }
     }

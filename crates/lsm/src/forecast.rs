@@ -7,7 +7,7 @@
 //! options and rules of the picker can be compared before anybody waits for hours.
 //!
 //! Time is counted in service: compactions read a number of bytes for each byte that is flushed
-//! ([`Load::service`]). With plenty of it the tree is always in shape, as under a trickle of
+//! ([`Workload::service`]). With plenty of it the tree is always in shape, as under a trickle of
 //! writes; with little, level 0 grows until its stop trigger holds writers back.
 //!
 //! What it leaves out: bytes of indexes and filters, compression, snapshots, deletions,
@@ -37,7 +37,7 @@ pub enum KeysCome {
 
 /// What is written, and what the machine can do meanwhile.
 #[derive(Clone, Debug)]
-pub struct Load {
+pub struct Workload {
     /// Distinct keys.
     pub keys: u64,
     /// Bytes of an entry in a table.
@@ -80,7 +80,7 @@ struct Running {
 /// A tree of numbers and what happened to it.
 pub struct Forecast {
     policy: Policy,
-    load: Load,
+    load: Workload,
     version: Version,
     busy: Busy,
     running: Vec<Running>,
@@ -169,7 +169,7 @@ fn piece_of(file: &FileMeta) -> Piece {
 
 impl Forecast {
     /// An empty tree.
-    pub fn new(policy: Policy, num_levels: usize, load: Load) -> Self {
+    pub fn new(policy: Policy, num_levels: usize, load: Workload) -> Self {
         Forecast {
             version: Version::empty(KeyOrder::Bytewise, num_levels),
             work: vec![LevelWork::default(); num_levels.max(1)],

@@ -41,6 +41,7 @@
 //! 14 % more space. A larger base without a larger level 0 costs more in the base than it saves
 //! below. Pure functions.
 
+use crate::load::Zone;
 use crate::policy::Policy;
 use smallvec::SmallVec;
 
@@ -111,9 +112,8 @@ fn batch(policy: &Policy, data: f64) -> Batch {
     let trigger = policy.level0_file_num_compaction_trigger.max(1);
     let memtable = policy.write_buffer_size.max(1) as f64;
     let base = policy.max_bytes_for_level_base.max(1) as f64;
-    let slowdown = policy.stall_triggers.level0.slowdown_tables();
-    let slowdown = (slowdown as u64).saturating_mul(7) / 10;
-    let most = u64::from(trigger.saturating_mul(GROWTH)).min(slowdown);
+    let near = policy.stall_triggers.level0.value_at(Zone::Near) as u64;
+    let most = u64::from(trigger.saturating_mul(GROWTH)).min(near);
     let most = u32::try_from(most).unwrap_or(u32::MAX).max(trigger);
     let resting = (f64::from(trigger) * memtable).min(base.max(memtable));
     let growth = f64::from(most) / f64::from(trigger);

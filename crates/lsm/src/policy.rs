@@ -3,7 +3,7 @@
 //! Plain values, most under RocksDB's names; the picker, the targets and the sizes of levels read
 //! them. What stands inside braces in OPTIONS texts is declared here whole, for the catalogue too.
 
-use crate::stall_triggers::StallTriggers;
+use crate::load::StallTriggers;
 use esker_format::named_enum;
 
 named_enum! {

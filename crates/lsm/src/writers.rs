@@ -1,17 +1,14 @@
 //! What the writers of a tree do: the one definition that pickers share with what slows writers
-//! down. The triggers that both go by are [`crate::stall_triggers`].
+//! down. The scale that both go by is [`crate::load`].
 //!
 //! Writers are *throttled* while their gate stops them, or its pace held one of them back a moment
 //! ago ([`WriterState`]).
 
+use crate::load::Zone;
 use crate::policy::{CompactionStyle, Policy};
 use crate::read_demand::ReadDemand;
 use crate::version::Version;
 use esker_format::{Level, Seq};
-
-/// The part of a slowdown trigger in tenths from which on level 0 merges in itself rather than
-/// waiting for the merge of it that runs.
-const INTRA_L0_TENTHS: usize = 9;
 
 /// Fewer files of level 0 are not merged among themselves.
 pub const MIN_FILES_FOR_INTRA_L0: usize = 4;
@@ -86,20 +83,14 @@ impl PickContext {
     }
 }
 
-/// Whether level 0 is near its stop.
-pub(crate) fn l0_near_stop_trigger(version: &Version, policy: &Policy) -> bool {
-    version.level(Level::L0).len() as f64 >= policy.stall_triggers.level0.near_stop()
-}
-
-/// Files of level 0 that are about to slow writers down.
-pub(crate) fn intra_l0_files(policy: &Policy) -> usize {
-    let slowdown = policy.stall_triggers.level0.slowdown_tables();
-    slowdown.saturating_mul(INTRA_L0_TENTHS) / 10
+/// The zone of level 0 by the number of its tables.
+pub(crate) fn level0_zone(version: &Version, policy: &Policy) -> Zone {
+    let tables = version.level(Level::L0).len() as f64;
+    Zone::of(policy.stall_triggers.level0.load(tables))
 }
 
 /// Whether more tables of level 0 should go down together: they come, and are not about to slow
 /// writers down.
 pub(crate) fn gathers_level0(version: &Version, policy: &Policy, moment: PickContext) -> bool {
-    let tables = version.level(Level::L0).len() as f64;
-    !policy.stall_triggers.level0.is_near(tables) && moment.expects_flushes()
+    level0_zone(version, policy) == Zone::Calm && moment.expects_flushes()
 }

@@ -6,9 +6,9 @@ mod trees;
 use esker_format::Level;
 use esker_lsm::pick::{PickContext, Policy};
 use esker_lsm::plan::Busy;
-use esker_lsm::pressure::fill;
 use esker_lsm::score::{pending_compaction_bytes, targets};
 use esker_lsm::shape::draw_plan;
+use esker_lsm::stack::fill;
 use esker_lsm::version::Version;
 use trees::{NOW, dynamic, pick, picked, tree, with_times};
 
@@ -70,8 +70,8 @@ fn level0_waits_for_more_while_writers_press() {
         plan.is_some_and(|p| p.start_level() == Level::L0)
     };
     let fresh = |tables: u64| with_times(&level0(tables), 0, NOW.now, 0);
-    assert!(!goes_down(&fresh(4), NOW) && !goes_down(&fresh(13), NOW));
-    assert!(goes_down(&fresh(14), NOW));
+    assert!(!goes_down(&fresh(4), NOW) && !goes_down(&fresh(14), NOW));
+    assert!(goes_down(&fresh(15), NOW));
     // Readers should find few tables where somebody waits, and where writers rest.
     let waits = PickContext {
         draining: true,
@@ -248,8 +248,8 @@ fn a_batch_goes_above_a_stack_when_it_is_large() {
     // many tables.
     assert_eq!(goes(&tables(8, "9M"), "L3"), None);
     assert_eq!(goes(&tables(9, "9M"), "L3"), Some((l0, down, 8)));
-    assert_eq!(goes(&tables(8, "1M"), "L3"), None);
-    assert_eq!(goes(&tables(9, "1M"), "L3"), Some((l0, l0, 9)));
+    assert_eq!(goes(&tables(9, "1M"), "L3"), None);
+    assert_eq!(goes(&tables(10, "1M"), "L3"), Some((l0, l0, 10)));
     // So do a batch's where level 0 is full already.
     assert_eq!(goes(&tables(27, "3M"), "L3"), Some((l0, down, 24)));
     assert_eq!(goes(&tables(28, "3M"), "L3"), Some((l0, l0, 16)));
@@ -312,8 +312,8 @@ fn a_batch_takes_what_little_is_in_its_way_and_columns_leave_that_alone() {
         let v = with_times(&tree(&text), 0, NOW.now, 0);
         pick(&v, &roomy(), &busy, NOW).map(|p| (p.output_level, p.inputs[0].files.len()))
     };
-    assert_eq!(then(8), None);
-    assert_eq!(then(9), Some((Level::L0, 9)));
+    assert_eq!(then(9), None);
+    assert_eq!(then(10), Some((Level::L0, 10)));
 }
 
 #[test]
@@ -419,14 +419,14 @@ fn over_two_levels(level0: u64) -> Version {
 
 #[test]
 fn a_crowded_level0_merges_in_itself_while_the_way_down_is_blocked() {
-    let old = over_two_levels(14);
+    let old = over_two_levels(15);
     let mut busy = Busy::new();
     let down = pick(&old, &by_cost(), &busy, NOW).expect("level 0 goes down");
     let ticket = busy.register(old.order(), &down);
-    assert!(pick(&over_two_levels(14), &by_cost(), &busy, NOW).is_none());
-    assert!(pick(&over_two_levels(17), &by_cost(), &busy, NOW).is_none());
+    assert!(pick(&over_two_levels(15), &by_cost(), &busy, NOW).is_none());
+    assert!(pick(&over_two_levels(19), &by_cost(), &busy, NOW).is_none());
     let plan =
-        pick(&over_two_levels(22), &by_cost(), &busy, NOW).expect("writers would be slowed down");
+        pick(&over_two_levels(23), &by_cost(), &busy, NOW).expect("writers would be slowed down");
     assert_eq!(
         (plan.output_level, plan.inputs[0].files.len()),
         (Level::L0, 8)
@@ -448,15 +448,15 @@ fn a_crowded_level0_goes_before_a_base_that_gives_away() {
         plan.map(|p| (p.start_level(), p.output_level))
     };
     let mut busy = Busy::new();
-    let v = with_level0(17);
+    let v = with_level0(19);
     let gives = pick(&v, &by_cost(), &busy, NOW).expect("the base is overgrown");
     assert_eq!(gives.start_level(), Level(1));
     let ticket = busy.register(v.order(), &gives);
-    assert_ne!(goes_to(17, &busy), Some((Level::L0, Level::L0)));
-    assert_eq!(goes_to(18, &busy), Some((Level::L0, Level::L0)));
+    assert_ne!(goes_to(19, &busy), Some((Level::L0, Level::L0)));
+    assert_eq!(goes_to(20, &busy), Some((Level::L0, Level::L0)));
     busy.release(ticket);
     // With the base free it gives away first, as ever.
-    assert_eq!(goes_to(18, &busy), Some((Level(1), Level(2))));
+    assert_eq!(goes_to(20, &busy), Some((Level(1), Level(2))));
 }
 
 #[test]

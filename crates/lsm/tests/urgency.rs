@@ -4,10 +4,10 @@
 #[path = "support/trees.rs"]
 mod trees;
 
+use esker_lsm::load::StallTriggers;
 use esker_lsm::pick::{CompactionStyle, Policy};
 use esker_lsm::plan::Busy;
 use esker_lsm::shape::draw_plan;
-use esker_lsm::stall_triggers::StallTriggers;
 use esker_lsm::version::Version;
 use trees::{NOW, fixed, pick, tree, with_times};
 
@@ -88,7 +88,7 @@ fn level0_rises_with_what_its_writers_have_left() {
     assert!(all.is_sorted(), "{all:?}");
     assert!(all[0] >= 1.0 && all[2] < 2.0, "{all:?}");
     // From 15 of 20 on they are near, from 20 on slowed down, and stopped at 36.
-    assert!((2.0..=2.1).contains(&all[3]), "{all:?}");
+    assert!((2.75..=2.76).contains(&all[3]), "{all:?}");
     assert!((3.0..=3.1).contains(&all[5]), "{all:?}");
     assert!((3.4..=3.6).contains(&all[6]), "{all:?}");
     assert!(all[7] == 4.0 && all[8] == 4.0, "{all:?}");
@@ -97,16 +97,16 @@ fn level0_rises_with_what_its_writers_have_left() {
 /// All of these had no score and lost to any level at its target.
 #[test]
 fn the_plans_of_an_overloaded_tree_stand_by_its_need() {
-    // A column of a tree whose level 0 has room.
+    // A slice of a tree whose level 0 has room, and whose stack is nearly half full.
     check(
         &stack(8),
         &by_cost(),
         "L3 1 + L4 3 + L5 4 + L6 7 -> L6",
-        1.0..=2.0,
+        2.8..=2.85,
     );
-    // The same while level 0 fills up, which columns make room for.
+    // The same while level 0 fills up, which slices make room for.
     let (drawn, _) = urgency(&stack(17), &by_cost());
-    check(&stack(17), &by_cost(), &drawn, 2.3..=2.5);
+    check(&stack(17), &by_cost(), &drawn, 2.8..=2.9);
     // Level 0 merges in itself when it is about to stop writers.
     check(
         &stack(30),
@@ -125,7 +125,12 @@ fn the_plans_of_an_overloaded_tree_stand_by_its_need() {
         NOW.now,
         0,
     );
-    check(&pick_trivial_move, &by_cost(), "L3 2 -> L4 move", 2.5..=2.7);
+    check(
+        &pick_trivial_move,
+        &by_cost(),
+        "L3 2 -> L4 move",
+        2.85..=2.95,
+    );
     // Relief: level 0 merges in itself while the base is too large, and no runs lie above it.
     let crowded = tree(&format!(
         "L0: {}\nL5: 4[a-z]#400M\nL6: 7[a-z]#900M",
@@ -153,7 +158,7 @@ fn other_styles_have_their_places() {
     };
     let runs = |count| tree(&format!("L0: {}\nL6: 1[a-z]#400M", wide(count)));
     check(&runs(5), &universal, "Universal", 1.0..=2.0);
-    check(&runs(17), &universal, "Universal", 2.5..=2.7);
+    check(&runs(17), &universal, "Universal", 2.85..=2.95);
     check(&runs(27), &universal, "Universal", 3.4..=3.6);
     let mut fifo = Policy {
         compaction_style: CompactionStyle::Fifo,

@@ -15,7 +15,7 @@ use super::flush_ticket::{FlushCaller, FlushTask};
 use super::workers::look_here;
 use crate::core::{Background, Core};
 use crate::family::Family;
-use crate::family::backpressure::pressure::flush_would_stall;
+use crate::family::backpressure::load::flush_would_stall;
 use crate::observe::FlushReason;
 use crate::runtime::callback::{self, Callback};
 use crate::runtime::work_signal as signal;

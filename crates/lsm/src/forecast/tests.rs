@@ -15,8 +15,8 @@ fn policy() -> Policy {
     }
 }
 
-fn load(order: KeysCome) -> Load {
-    Load {
+fn load(order: KeysCome) -> Workload {
+    Workload {
         keys: 1_000_000,
         entry_bytes: 128,
         flush_bytes: MIB,
@@ -78,7 +78,7 @@ fn a_sorted_tree_of_random_writes_holds_what_was_written() -> Result<()> {
 
 #[test]
 fn a_slow_machine_holds_writers_back() -> Result<()> {
-    let slow = Load {
+    let slow = Workload {
         service: 0.5,
         level0_stop: 10,
         ..load(KeysCome::AtRandom)
@@ -107,7 +107,7 @@ fn an_overloaded_tree_by_cost_writes_less() -> Result<()> {
             level_shape_by_cost: by_cost,
             ..policy()
         };
-        let slow = Load {
+        let slow = Workload {
             keys: 4_000_000,
             service: 4.0,
             level0_stop: 26,

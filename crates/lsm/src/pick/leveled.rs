@@ -8,10 +8,11 @@
 use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure, whole_epochs};
 use super::{CompactionPri, Policy};
 use crate::file::{FileMeta, compare_boundary};
+use crate::load::Zone;
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind, hull};
 use crate::score::{ALWAYS_MET, base_over_target, max_output_file_size, scores_at, targets};
 use crate::version::Version;
-use crate::writers::{MIN_FILES_FOR_INTRA_L0, intra_l0_files, l0_near_stop_trigger};
+use crate::writers::{MIN_FILES_FOR_INTRA_L0, level0_zone};
 use esker_format::{InternalKey, Level};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -176,7 +177,8 @@ impl Context<'_> {
     /// tree write a third less than where level 0 waits.
     pub(super) fn intra_l0_threshold_beside_merge(&self) -> usize {
         if self.is_shaped_by_cost() {
-            intra_l0_files(self.policy).max(self.intra_l0_threshold())
+            let slow = self.policy.stall_triggers.level0.slowdown_count();
+            slow.max(self.intra_l0_threshold())
         } else {
             self.intra_l0_threshold()
         }
@@ -195,7 +197,7 @@ impl Context<'_> {
         let base = self.targets.base_level;
         if self.busy.takes_level0()
             || self.busy.any_of(self.files(base))
-            || l0_near_stop_trigger(self.version, self.policy)
+            || level0_zone(self.version, self.policy) >= Zone::Critical
         {
             return self.intra_l0(threshold);
         }

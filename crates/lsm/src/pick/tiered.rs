@@ -22,7 +22,7 @@
 //! once into level 0, once more within it, once into its run, and `l / (n r)` times with a slice.
 //! The stack is half full on average, `n r / 2`.
 //!
-//! Writers go by how full the stack is ([`crate::pressure::fill`]), which batches do not change.
+//! Writers go by how full the stack is ([`crate::stack::fill`]), which batches do not change.
 //!
 //! Tables of a run end where those of all levels below them do (their grandparents), or a slice
 //! would grow by a table to each side with every level.
@@ -34,9 +34,10 @@
 
 use super::inputs::{Context, Grow, clean_cut};
 use super::multilevel::MultiLevelSlice;
+use crate::load::Zone;
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind};
-use crate::pressure::{bytes_of_run, fill_against};
-use crate::writers::{MIN_FILES_FOR_INTRA_L0, l0_near_stop_trigger};
+use crate::stack::{bytes_of_run, fill_against};
+use crate::writers::{MIN_FILES_FOR_INTRA_L0, level0_zone};
 use esker_format::Level;
 
 /// So small a part of a batch may stay in level 0, and as much may be in its way.
@@ -105,7 +106,7 @@ impl Context<'_> {
     }
 
     fn is_level0_full(&self) -> bool {
-        l0_near_stop_trigger(self.version, self.policy)
+        level0_zone(self.version, self.policy) >= Zone::Critical
     }
 
     /// Merges the newest tables of level 0, where those that are worth it are many, or all are more

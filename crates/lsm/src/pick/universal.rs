@@ -204,8 +204,8 @@ impl<'a> Context<'a> {
         let half_to = |mark: usize, taken: usize| mark.saturating_sub(trigger + taken) / 2;
         let busy = runs.iter().filter(|r| r.busy).count();
         let level0 = self.policy.stall_triggers.level0;
-        let slow = half_to(level0.slowdown_tables(), 0);
-        let stop = half_to(level0.stop_tables(), busy);
+        let slow = half_to(level0.slowdown_count(), 0);
+        let stop = half_to(level0.stop_count(), busy);
         slow.min(stop).min(GATHERED_MOST * trigger)
     }
 
@@ -348,7 +348,7 @@ impl<'a> Context<'a> {
     fn left_to_others(&self, newer: &[Run<'a>], base: &Run<'a>) -> usize {
         let options = &self.policy.compaction_options_universal;
         let level0 = newer.iter().filter(|r| r.level == Level::L0).count();
-        let stop = self.policy.stall_triggers.level0.stop_tables();
+        let stop = self.policy.stall_triggers.level0.stop_count();
         // Runs that may still come before writers stop.
         let room = stop.saturating_sub(newer.len() + 1);
         let most = level0

@@ -4,34 +4,31 @@
 //! |---|---|
 //! | below 1 | nothing is too large: files are marked, expired or old (see `by_age`), or reads have paid |
 //! | 1 to 2 | something is larger than its target: `2 - 1 / score` |
-//! | 2 to 3 | the tree is beyond three quarters of where its writers are slowed down |
-//! | 3 to 4 | it is between there and where its writers are stopped |
+//! | 2.75 to 4 | 2 more than the load that the plan relieves, from the near zone on ([`crate::load`]) |
 //!
-//! What slows writers down is the number of tables in level 0, how full a stack of runs is, or the
-//! bytes that compactions owe ([`Needs`]). A plan has the urgency of a need only if it helps to
-//! meet it: a merge of level 0 does not pay the debt of a deeper level. Columns, moves into empty
-//! ranges and intra-L0 merges have no score, and stand here by the need that they meet, at 1 at
-//! least.
+//! A plan has the urgency of a load only if it relieves it: a merge of level 0 does not pay the
+//! debt of a deeper level. Slices of a stack, moves into empty ranges and intra-L0 merges have no
+//! score, and stand here by the load that they relieve, at 1 at least.
 //!
 //! Urgency alone would let an overloaded family take every job. That is the scheduler's matter: it
 //! starts some jobs by how long their families have waited.
 
 use super::{CompactionStyle, Policy};
+use crate::load::{Load, Zone};
 use crate::plan::{CompactionReason, Plan};
-use crate::pressure::Needs;
 use crate::score::Targets;
 use esker_format::Level;
 
-impl Needs {
-    /// The greatest need that `plan` helps to meet.
-    fn met_by(&self, plan: &Plan, policy: &Policy, targets: &Targets) -> f64 {
+impl Load {
+    /// The largest load that `plan` relieves.
+    fn relieved_by(&self, plan: &Plan, policy: &Policy, targets: &Targets) -> f64 {
         if policy.compaction_style != CompactionStyle::Level {
-            return self.level0;
+            return self.runs;
         }
         let start = plan.start_level();
         // The base makes room for level 0; in a stack all plans do.
-        let level0 = if start <= targets.base_level || self.has_tiered_runs {
-            self.level0
+        let runs = if start <= targets.base_level || self.has_stack {
+            self.runs
         } else {
             0.0
         };
@@ -40,9 +37,12 @@ impl Needs {
         } else {
             self.debt
         };
-        level0.max(self.stack).max(debt)
+        runs.max(debt)
     }
 }
+
+/// Urgency of a plan that relieves a load, beyond that load: more than any size alone.
+const BY_LOAD: f64 = 2.0;
 
 /// The urgency of what is done only because files are marked, expired or old, in the order in which
 /// one picker looks for it. Dropping whole files costs nothing.
@@ -59,11 +59,16 @@ fn by_age(reason: CompactionReason) -> Option<f64> {
     })
 }
 
-/// The urgency of a plan of a tree with these needs.
-pub(super) fn of(plan: &Plan, policy: &Policy, targets: &Targets, needs: &Needs) -> f64 {
+/// The urgency of a plan of a tree with this load.
+pub(super) fn of(plan: &Plan, policy: &Policy, targets: &Targets, load: &Load) -> f64 {
     if let Some(urgency) = by_age(plan.reason) {
         return urgency;
     }
     let by_size = 2.0 - 1.0 / plan.score.max(1.0);
-    by_size.max(needs.met_by(plan, policy, targets))
+    let relieved = load.relieved_by(plan, policy, targets);
+    if Zone::of(relieved) == Zone::Calm {
+        by_size
+    } else {
+        BY_LOAD + relieved
+    }
 }

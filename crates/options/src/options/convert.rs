@@ -7,8 +7,8 @@ use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{BackgroundIo, Env};
 use esker_files::table::{self, TableOptions};
+use esker_lsm::load::StallTriggers;
 use esker_lsm::pick;
-use esker_lsm::stall_triggers::StallTriggers;
 
 fn unsigned(value: i32) -> u32 {
     u32::try_from(value).unwrap_or(0)
@@ -155,14 +155,19 @@ impl FamilyOptions {
 
     /// What holds writers back.
     pub fn stall_triggers(&self) -> StallTriggers {
+        let merged = usize::try_from(self.min_write_buffer_number_to_merge).unwrap_or(0);
+        let all = self
+            .tree_triggers()
+            .with_memtables(self.memtables_max(), merged);
         if self.disable_auto_compactions {
-            return StallTriggers::NEVER;
+            all.without_compactions()
+        } else {
+            all
         }
-        self.triggers_beside_compactions()
     }
 
-    /// The same while compactions run.
-    fn triggers_beside_compactions(&self) -> StallTriggers {
+    /// Those of the tree, while it is compacted.
+    fn tree_triggers(&self) -> StallTriggers {
         StallTriggers::new(
             (
                 i64::from(self.level0_slowdown_writes_trigger),
@@ -194,7 +199,7 @@ impl FamilyOptions {
             level_shape_by_cost: self.level_shape_by_cost,
             compaction_for_reads: self.compaction_for_reads,
             read_triggered_compaction_threshold: self.read_triggered_compaction_threshold,
-            stall_triggers: self.triggers_beside_compactions(),
+            stall_triggers: self.tree_triggers(),
             target_file_size_base: self.target_file_size_base,
             target_file_size_multiplier: unsigned(self.target_file_size_multiplier),
             max_compaction_bytes: self.max_compaction_bytes,

@@ -1,6 +1,7 @@
 //! Admission: which writers may go, how fast, and how long each waited for what.
 //!
-//! Each family has a [`Pressure`]: whether its writers have to stop, and what listeners are told.
+//! Each family has a load ([`super::load`]): whether its writers have to stop, and what listeners
+//! are told.
 //! Between full speed and standing still there is a pace ([`super::pace`]). Both set the family's
 //! gate ([`super::write_controller`]), and the gates of the families that a batch touches
 //! ([`super::batch_families`]) are what its writer passes, one after the other. So where one family
@@ -24,7 +25,7 @@
 //! behind.
 
 use super::batch_families::{BatchFamilies, FamilyBytes, bit};
-use super::pressure::{Pressure, pressure};
+use super::load::{load, stall_cause};
 use super::stall_tracker::{StallGuard, StallReason, StallTracker};
 use super::write_controller::{ControllerLock, ControllerState};
 use crate::family::{Family, FamilySet};
@@ -38,6 +39,7 @@ use crate::runtime::callback::{self, Callback, Told};
 use esker_env::Clock;
 use esker_format::FamilyId;
 use esker_format::batch::WriteBatch;
+use esker_lsm::load::{Load, LoadCause, Zone};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank, Weak};
@@ -113,8 +115,7 @@ pub(crate) fn would_wait() -> Error {
 fn is_full(family: &Family) -> bool {
     let view = family.view_guard();
     let debt = family.pending_compaction_bytes(&view);
-    let pressure = pressure(&view, &family.options.load(), debt);
-    matches!(pressure, Pressure::Stop(_))
+    load(&view, &family.options.load(), debt).zone() == Zone::Stop
 }
 
 /// Whether this thread is in a job's callback and may go on although the family's gate is closed:
@@ -181,7 +182,7 @@ impl Admission {
         self.is_flush_free.store(is_free, Ordering::Relaxed);
     }
 
-    /// Tells whose pressures count; once, when the database opens.
+    /// Tells whose loads count; once, when the database opens.
     /// Changes of their conditions go to `pending`.
     pub(crate) fn watch(&self, families: Arc<FamilySet>, pending: Arc<Pending>) {
         let _once = self.pending.set(pending);
@@ -241,7 +242,7 @@ impl Admission {
         self.stopped.load(Ordering::Acquire) != 0
     }
 
-    /// Looks at every family's pressure and sets its gate.
+    /// Looks at every family's load and sets its gate.
     pub(crate) fn reassess(&self) {
         let Some(families) = self.families.get() else {
             return;
@@ -249,7 +250,7 @@ impl Admission {
         families.all().iter().for_each(|f| self.refresh(f));
     }
 
-    /// Looks at the family's pressure and sets its gate.
+    /// Looks at the family's load and sets its gate.
     pub(crate) fn refresh(&self, family: &Arc<Family>) {
         if self.families.get().is_none() {
             return;
@@ -260,14 +261,11 @@ impl Admission {
         let debt = assessed.tree.pending_compaction_bytes;
         family.drain.set_debt(debt);
         family.drain.set_stack(assessed.tree.fill);
-        let pressure = pressure(&view, &family.options.load(), debt);
-        self.note_condition(family, pressure);
-        let stop = match pressure {
-            // With memtables alone the pace says when nothing goes any more.
-            Pressure::Stop(StallCause::MemtableLimit) => None,
-            Pressure::Stop(cause) => Some(cause),
-            Pressure::None | Pressure::Slow(_) => None,
-        };
+        let load = load(&view, &family.options.load(), debt);
+        self.note_condition(family, load);
+        // With memtables alone the pace says when nothing goes any more.
+        let stops = |cause: &LoadCause| load.zone() == Zone::Stop && *cause != LoadCause::Memtables;
+        let stop = load.cause().filter(stops).map(stall_cause);
         let is_calm = self.set(family, &lock, stop);
         drop(lock);
         self.calm_if(is_calm);
@@ -363,13 +361,13 @@ impl Admission {
     }
 
     /// Tells a change in how a family's writers are held back.
-    fn note_condition(&self, family: &Family, pressure: Pressure) {
-        let now = match pressure {
-            Pressure::None => StallCondition::Normal,
-            Pressure::Slow(_) => StallCondition::Delayed,
-            Pressure::Stop(_) => StallCondition::Stopped,
+    fn note_condition(&self, family: &Family, load: Load) {
+        let now = match load.zone() {
+            Zone::Calm | Zone::Near => StallCondition::Normal,
+            Zone::Slow | Zone::Critical => StallCondition::Delayed,
+            Zone::Stop => StallCondition::Stopped,
         };
-        if let Pressure::Slow(cause) | Pressure::Stop(cause) = pressure {
+        if let Some(cause) = load.cause().map(stall_cause) {
             let kind = match now {
                 StallCondition::Stopped => StallKind::Stop,
                 _ => StallKind::Delay,

@@ -7,8 +7,8 @@
 use crate::family::Family;
 use crate::options::{CompactionStyle, FamilyOptions};
 use esker_format::Level;
+use esker_lsm::load::StackFill;
 use esker_lsm::plan::{Plan, PlanKind};
-use esker_lsm::pressure::StackFill;
 use esker_lsm::version::Version;
 use esker_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use esker_sync::{Arc, Mutex, Rank, Weak};

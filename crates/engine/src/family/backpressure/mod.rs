@@ -1,11 +1,10 @@
 //! Everything that holds writers back.
 //!
-//! What writers do, where a tree slows them down and what it needs near there are defined once, for
-//! pickers and for the pace: [`esker_lsm::writers`], [`esker_lsm::stall_triggers`] and
-//! [`esker_lsm::pressure`]. Here that becomes waits, from the bottom:
+//! How near a tree is to slowing its writers down is one figure, for pickers and for the pace: its
+//! load ([`esker_lsm::load`]). Here that becomes waits, from the bottom:
 //!
 //! - *Policy*, without clocks: [`pace`] computes how fast the writers of a family may go,
-//!   [`pressure`] whether they have to stop.
+//!   [`load`] whether they have to stop.
 //! - *Of one family*: [`write_controller`] is its gate, where time is a number; [`drain`] measures
 //!   what jobs take away; [`reading`] hands that to the pace.
 //! - *Of all families*: [`admission`] sets the gates, and lets a batch pass those of the families
@@ -20,8 +19,8 @@
 pub(crate) mod admission;
 pub(crate) mod batch_families;
 pub(crate) mod drain;
+pub(crate) mod load;
 pub(crate) mod pace;
-pub(crate) mod pressure;
 mod reading;
 pub(crate) mod stall_tracker;
 pub(crate) mod stops;

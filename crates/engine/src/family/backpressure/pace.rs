@@ -36,8 +36,8 @@
 //!   it. Level 0 counts from the trigger on, as it is and not by its estimate.
 //! - *Space.* Where that of a universal tree is bounded the same factor applies to what is taken
 //!   beyond the bound, for as long as it is.
-//! - *Debt.* Between the soft and the hard limit of pending compaction bytes the same factor
-//!   applies.
+//! - *Debt.* From three quarters of the soft limit of pending compaction bytes to the hard limit
+//!   the same factor applies.
 //!
 //! The drain is measured over time in which level 0 asks for compactions and some run: what they
 //! take while there is nothing to do says nothing, nor do tables that only move. All of it is
@@ -53,8 +53,7 @@ mod l0_estimator;
 
 use crate::observe::StallCause;
 use crate::options::FamilyOptions;
-use esker_lsm::pressure::StackFill;
-use esker_lsm::stall_triggers::NEAR;
+use esker_lsm::load::{StackFill, StallTrigger, StallTriggers, Zone, stack_load};
 use esker_lsm::writers::MIN_FILES_FOR_INTRA_L0;
 use l0_estimator::L0Estimator;
 
@@ -64,11 +63,14 @@ pub(crate) const UNLIMITED: f64 = f64::INFINITY;
 const FREEST: f64 = 2.0;
 /// What they get where they would stop.
 const SLOWEST_PART: f64 = 0.25;
-/// How far on the way from the mark to the stop they get as much as the drain, and how steep the
-/// factor is there, of as steep as it would be with the same slope all over: what comes and goes in
-/// turns moves writers less there than what goes on.
+/// How far on the way from the slowdown to the stop they get as much as the drain, and how steep
+/// the factor is there, of as steep as it would be with the same slope all over: what comes and
+/// goes in turns moves writers less there than what goes on.
 const EVEN: f64 = 1.0 / 3.0;
 const EVEN_SLOPE: f64 = 0.3;
+/// The load at which a tree with throttled writers settles: writers get a little more than the
+/// drain there, which a memtable that is flushed late takes from them again.
+const SETTLED: f64 = 1.0 + EVEN / 2.0;
 /// The part of the way from the slowdown trigger to the stop by which level 0 may be above its
 /// estimate.
 const LEAD: f64 = 0.25;
@@ -107,54 +109,40 @@ pub(super) const SLOWEST: f64 = 64.0 * 1024.0;
 /// no writer wait for long, and the reserve of 16 MB lasts for five seconds.
 const RESERVE_S: f64 = 1.0 / 12.0;
 
-/// Where a family's tanks begin to matter and where they are full.
+/// Triggers of a family, and the size of its memtables.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Marks {
+pub(crate) struct WriterLimits {
     /// Tables at level 0 that ask for a compaction.
-    trigger: f64,
-    /// Tables at level 0, and the number of them from which on what comes may not fit.
-    level0: (f64, f64),
-    near_stop: f64,
+    compaction: f64,
+    triggers: StallTriggers,
     /// Memtables' worth beyond the bound of the tree's space: writers are slowest when it is as
     /// many as start a merge.
-    beyond: (f64, f64),
-    /// Pending compaction bytes.
-    debt: (f64, f64),
-    /// Bytes of a memtable, and how many may wait.
+    space: StallTrigger,
+    /// Bytes of a memtable.
     memtable: f64,
-    memtables: f64,
 }
 
-impl Marks {
-    pub(crate) fn of(options: &FamilyOptions) -> Marks {
-        let begin = f64::from(options.level0_file_num_compaction_trigger);
-        let triggers = options.stall_triggers();
-        Marks {
-            trigger: begin,
-            level0: triggers.level0.range(1.0),
-            near_stop: triggers.level0.near_stop(),
-            beyond: (begin.max(1.0) / 4.0, begin.max(1.0)),
-            debt: triggers.debt.range(triggers.debt.slowdown),
+impl WriterLimits {
+    pub(crate) fn of(options: &FamilyOptions) -> WriterLimits {
+        let compaction = f64::from(options.level0_file_num_compaction_trigger);
+        WriterLimits {
+            compaction,
+            triggers: options.stall_triggers(),
+            space: StallTrigger {
+                slowdown: compaction.max(1.0) / 4.0,
+                stop: compaction.max(1.0),
+            },
             memtable: options.write_buffer_size as f64,
-            memtables: options.memtables_max() as f64,
         }
-    }
-
-    /// The tables of level 0 at which a tree with throttled writers settles: writers get a little
-    /// more than the drain there, which is what a memtable that is flushed late and a level 0 that
-    /// is full for a moment take from them again.
-    fn settled(&self) -> f64 {
-        let (slow, stop) = self.level0;
-        slow + (stop - slow) * EVEN / 2.0
     }
 
     /// The tables by which level 0 may be above its estimate.
     fn lead(&self) -> f64 {
-        let (slow, stop) = self.level0;
-        if slow == UNLIMITED {
+        let level0 = self.triggers.level0;
+        if level0.slowdown.is_infinite() {
             0.0
         } else {
-            (stop - slow) * LEAD
+            level0.width() * LEAD
         }
     }
 }
@@ -230,34 +218,40 @@ struct RunStack {
 impl Pace {
     /// Takes a reading in and says how fast writers may go. `first` is the drain to begin with, in
     /// bytes a second.
-    pub(crate) fn update_rate(&mut self, now: &Reading, marks: &Marks, first: f64) -> Limit {
-        self.observe(now, marks);
+    pub(crate) fn update_rate(
+        &mut self,
+        now: &Reading,
+        limits: &WriterLimits,
+        first: f64,
+    ) -> Limit {
+        self.observe(now, limits);
         let drain = self.level0.or(first);
+        let level0 = limits.triggers.level0;
         let by_level0 = Limit {
             cause: StallCause::L0FileCountLimit,
             bytes_per_s: match self.stack.as_ref().zip(now.stack) {
-                None => drain * factor(self.level0_estimate.height(), NEAR, marks.level0),
+                None => drain * by_figure(level0, self.level0_estimate.height()),
                 Some((stack, fill)) => {
-                    let below = stack.pace(drain, fill.room as f64, marks);
-                    below.min(drain * factor(now.level0, 1.0, marks.level0))
+                    let below = stack.pace(drain, fill.room as f64, level0);
+                    below.min(drain * by_figure(level0, now.level0))
                 }
             },
         };
         let by_space = Limit {
             cause: StallCause::L0FileCountLimit,
-            bytes_per_s: drain * factor(now.beyond, NEAR, marks.beyond),
+            bytes_per_s: drain * by_figure(limits.space, now.beyond),
         };
         let by_debt = Limit {
             cause: StallCause::PendingCompactionBytes,
-            bytes_per_s: drain * factor(now.debt as f64, 1.0, marks.debt),
+            bytes_per_s: drain * by_figure(limits.triggers.debt, now.debt as f64),
         };
         let by_memtables = Limit {
             cause: StallCause::MemtableLimit,
-            bytes_per_s: flush_pace(now, marks),
+            bytes_per_s: flush_pace(now, limits),
         };
         let by_tables = Limit {
             cause: StallCause::L0FileCountLimit,
-            bytes_per_s: relief_pace(now, marks),
+            bytes_per_s: relief_pace(now, limits),
         };
         by_level0
             .tighter(by_space)
@@ -266,15 +260,15 @@ impl Pace {
             .tighter(by_memtables)
     }
 
-    fn observe(&mut self, now: &Reading, marks: &Marks) {
+    fn observe(&mut self, now: &Reading, limits: &WriterLimits) {
         let Some(before_us) = self.before_us else {
             self.before_us = Some(now.now_us);
             self.level0.drained = now.drained;
             self.level0_estimate = L0Estimator::at(now.level0);
-            self.look_at_stack(now, 0.0, marks);
+            self.look_at_stack(now, 0.0, limits);
             return;
         };
-        let lead = marks.lead();
+        let lead = limits.lead();
         let seconds = now.now_us.saturating_sub(before_us) as f64 / 1e6;
         if seconds < LEAST_S {
             self.level0_estimate.rise(now.level0, lead);
@@ -282,14 +276,14 @@ impl Pace {
         }
         self.before_us = Some(now.now_us);
         // Compactions below an empty level 0 say nothing about it.
-        let rests = now.level0 < marks.trigger;
+        let rests = now.level0 < limits.compaction;
         self.level0_estimate.turn(seconds, now.level0, lead, rests);
         let asks = now.is_compacting && !rests;
         self.level0.observe(now.drained, seconds, asks);
-        self.look_at_stack(now, seconds, marks);
+        self.look_at_stack(now, seconds, limits);
     }
 
-    fn look_at_stack(&mut self, now: &Reading, seconds: f64, marks: &Marks) {
+    fn look_at_stack(&mut self, now: &Reading, seconds: f64, limits: &WriterLimits) {
         let Some(fill) = now.stack else {
             self.stack = None;
             return;
@@ -303,7 +297,7 @@ impl Pace {
             },
         });
         // Columns wait until there is enough for them.
-        let asks = now.is_compacting && stack.factor(marks) < UNLIMITED;
+        let asks = now.is_compacting && stack.part_of_drain(limits.triggers.level0) < UNLIMITED;
         stack.drain.observe(now.stack_drained, seconds, asks);
         stack.turn(fill, seconds);
     }
@@ -312,20 +306,20 @@ impl Pace {
 impl RunStack {
     /// A third of it is full where level 0 would slow writers down, with RocksDB's triggers more
     /// than half, and all where that would stop them.
-    fn factor(&self, marks: &Marks) -> f64 {
-        factor(self.height * marks.level0.1, NEAR, marks.level0)
+    fn part_of_drain(&self, level0: StallTrigger) -> f64 {
+        part_of_drain(stack_load(self.height, level0))
     }
 
     /// Bytes a second that writers may bring to a stack of this room; `first` is the drain as
     /// long as nothing was seen of it.
-    fn pace(&self, first: f64, room: f64, marks: &Marks) -> f64 {
-        let by_height = self.drain.or(first) * self.factor(marks);
-        let settled = marks.settled();
-        if self.drain.bytes_per_s <= 0.0 || !settled.is_finite() {
+    fn pace(&self, first: f64, room: f64, level0: StallTrigger) -> f64 {
+        let by_height = self.drain.or(first) * self.part_of_drain(level0);
+        if self.drain.bytes_per_s <= 0.0 || level0.slowdown.is_infinite() {
             return by_height;
         }
-        let free = (settled / marks.level0.1 - self.height).max(0.0) * room;
-        let when_settled = self.drain.bytes_per_s * factor(settled, 1.0, marks.level0);
+        let settled = level0.value_of(SETTLED) / level0.value_at(Zone::Stop);
+        let free = (settled - self.height).max(0.0) * room;
+        let when_settled = self.drain.bytes_per_s * part_of_drain(SETTLED);
         by_height.min(when_settled + free / LANDING_S)
     }
 
@@ -389,13 +383,22 @@ impl Seen {
     }
 }
 
-/// What writers get of the drain when a tank stands at `level`: without limit below so large a
-/// `part` of the first mark.
-fn factor(level: f64, part: f64, (mark, stop): (f64, f64)) -> f64 {
-    if level < mark * part || mark == UNLIMITED {
+/// The part of the drain that writers get where a figure has this value; no limit where the figure
+/// only stops them.
+fn by_figure(trigger: StallTrigger, value: f64) -> f64 {
+    if trigger.slowdown.is_infinite() {
+        UNLIMITED
+    } else {
+        part_of_drain(trigger.load(value))
+    }
+}
+
+/// The part of the drain that writers get at a load; without limit below the near zone.
+fn part_of_drain(load: f64) -> f64 {
+    if load < Zone::Near.begin() {
         return UNLIMITED;
     }
-    let way = ((level - mark) / (stop - mark).max(f64::MIN_POSITIVE)).min(1.0);
+    let way = load - Zone::Slow.begin();
     let (part, whole) = if way < EVEN {
         ((EVEN - way) / EVEN, FREEST.log2())
     } else {
@@ -407,44 +410,42 @@ fn factor(level: f64, part: f64, (mark, stop): (f64, f64)) -> f64 {
 
 /// The rate at which what comes fits below the stop trigger of level 0 until a merge takes tables
 /// away.
-fn relief_pace(now: &Reading, marks: &Marks) -> f64 {
-    let (_, stop) = marks.level0;
+fn relief_pace(now: &Reading, limits: &WriterLimits) -> f64 {
+    let level0 = limits.triggers.level0;
     let projected_output = (now.tables + now.waiting) as f64;
-    let Some(mut relief_us) = now
-        .relief_us
-        .filter(|_| projected_output >= marks.near_stop)
-    else {
+    let is_critical = Zone::of(level0.load(projected_output)) >= Zone::Critical;
+    let Some(mut relief_us) = now.relief_us.filter(|_| is_critical) else {
         return UNLIMITED;
     };
     if now.idle >= MIN_FILES_FOR_INTRA_L0 {
         relief_us = relief_us.min(SOON_US);
     }
-    let spare = (stop - 1.0 - LATE - projected_output).max(0.0);
-    let open = (1.0 - now.filled as f64 / marks.memtable).max(LEAST_ROOM);
-    let rate = (spare + open) * marks.memtable * 1e6 / relief_us.max(LATE_US) as f64;
+    let spare = (level0.stop - 1.0 - LATE - projected_output).max(0.0);
+    let open = (1.0 - now.filled as f64 / limits.memtable).max(LEAST_ROOM);
+    let rate = (spare + open) * limits.memtable * 1e6 / relief_us.max(LATE_US) as f64;
     rate.max(SLOWEST)
 }
 
 /// The rate at which memtables fill up just when those that wait are written.
-fn flush_pace(now: &Reading, marks: &Marks) -> f64 {
-    if now.waiting as f64 >= marks.memtables {
-        return crawl(now, marks);
+fn flush_pace(now: &Reading, limits: &WriterLimits) -> f64 {
+    if now.waiting as f64 >= limits.triggers.memtables.stop {
+        return crawl(now, limits);
     }
     if now.waiting == 0 || now.left == 0 || now.flush_rate == 0 || now.is_flush_free {
         return UNLIMITED;
     }
-    let spare = (marks.memtables - 1.0 - now.waiting as f64).max(0.0);
-    let open = (1.0 - now.filled as f64 / marks.memtable).max(LEAST_ROOM);
-    let room = (spare + open) * marks.memtable;
+    let spare = (limits.triggers.memtables.stop - 1.0 - now.waiting as f64).max(0.0);
+    let open = (1.0 - now.filled as f64 / limits.memtable).max(LEAST_ROOM);
+    let room = (spare + open) * limits.memtable;
     now.flush_rate as f64 * room / now.left as f64
 }
 
 /// The rate while as many memtables wait as may: what is left of the reserve lasts longer the less
 /// it is.
-fn crawl(now: &Reading, marks: &Marks) -> f64 {
-    let reserve = marks.memtable * RESERVE;
+fn crawl(now: &Reading, limits: &WriterLimits) -> f64 {
+    let reserve = limits.memtable * RESERVE;
     let left = reserve - now.filled as f64;
-    if now.waiting as f64 > marks.memtables || reserve < SLOWEST || left <= 0.0 {
+    if now.waiting as f64 > limits.triggers.memtables.stop || reserve < SLOWEST || left <= 0.0 {
         return 0.0;
     }
     ((left / reserve).powi(4) * reserve / RESERVE_S).max(SLOWEST)

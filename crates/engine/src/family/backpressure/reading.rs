@@ -2,7 +2,7 @@
 //! pickers are told of them.
 
 use super::drain::level0_of;
-use super::pace::{Limit, Marks, Reading};
+use super::pace::{Limit, Reading, WriterLimits};
 use crate::family::Family;
 use crate::options::{CompactionStyle, FamilyOptions};
 use esker_lsm::pick::universal::space_bound;
@@ -61,8 +61,8 @@ impl Family {
             is_compacting: self.drain.is_compacting(),
             debt: self.drain.debt(),
         };
-        let marks = Marks::of(&options);
-        let limit = self.pace.lock().update_rate(&reading, &marks, first);
+        let limits = WriterLimits::of(&options);
+        let limit = self.pace.lock().update_rate(&reading, &limits, first);
         (limit, reading.waiting)
     }
 }
