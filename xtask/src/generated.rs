@@ -25,10 +25,12 @@ pub(crate) fn check(path: &Path, text: &str, command: &str) -> io::Result<Findin
     Ok(vec![format!("{name} is not current: run `{command}`")])
 }
 
-/// Rust source as rustfmt prints it.
+/// Rust source as rustfmt prints it with lines of any length: a row of a table is a line. The
+/// modules are marked for rustfmt to leave them alone.
 pub(crate) fn formatted(text: &str) -> io::Result<String> {
     let mut child = Command::new("rustfmt")
-        .args(["--edition", "2024"])
+        .args(["--edition", "2024", "--config"])
+        .arg("max_width=1000,use_small_heuristics=Max")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;

@@ -6,4557 +6,802 @@ use crate::access::{get, set};
 use crate::objects::*;
 use crate::perf::figure;
 
-get!(
-    Java_org_rocksdb_BackupEngineOptions_backupLogFiles,
-    BackupEngineOptions,
-    bool,
-    backup_log_files
-);
-get!(
-    Java_org_rocksdb_BackupEngineOptions_backupRateLimit,
-    BackupEngineOptions,
-    i64,
-    backup_rate_limit
-);
-get!(
-    Java_org_rocksdb_BackupEngineOptions_callbackTriggerIntervalSize,
-    BackupEngineOptions,
-    i64,
-    callback_trigger_interval_size
-);
-get!(
-    Java_org_rocksdb_BackupEngineOptions_destroyOldData,
-    BackupEngineOptions,
-    bool,
-    destroy_old_data
-);
-get!(
-    Java_org_rocksdb_BackupEngineOptions_maxBackgroundOperations,
-    BackupEngineOptions,
-    i32,
-    max_background_operations
-);
-get!(
-    Java_org_rocksdb_BackupEngineOptions_restoreRateLimit,
-    BackupEngineOptions,
-    i64,
-    restore_rate_limit
-);
-set!(
-    Java_org_rocksdb_BackupEngineOptions_setBackupLogFiles,
-    BackupEngineOptions,
-    bool,
-    backup_log_files
-);
-set!(
-    Java_org_rocksdb_BackupEngineOptions_setBackupRateLimit,
-    BackupEngineOptions,
-    i64,
-    backup_rate_limit
-);
-set!(
-    Java_org_rocksdb_BackupEngineOptions_setCallbackTriggerIntervalSize,
-    BackupEngineOptions,
-    i64,
-    callback_trigger_interval_size
-);
-set!(
-    Java_org_rocksdb_BackupEngineOptions_setDestroyOldData,
-    BackupEngineOptions,
-    bool,
-    destroy_old_data
-);
-set!(
-    Java_org_rocksdb_BackupEngineOptions_setMaxBackgroundOperations,
-    BackupEngineOptions,
-    i32,
-    max_background_operations
-);
-set!(
-    Java_org_rocksdb_BackupEngineOptions_setRestoreRateLimit,
-    BackupEngineOptions,
-    i64,
-    restore_rate_limit
-);
-set!(
-    Java_org_rocksdb_BackupEngineOptions_setShareFilesWithChecksum,
-    BackupEngineOptions,
-    bool,
-    share_files_with_checksum
-);
-set!(
-    Java_org_rocksdb_BackupEngineOptions_setShareTableFiles,
-    BackupEngineOptions,
-    bool,
-    share_table_files
-);
-set!(
-    Java_org_rocksdb_BackupEngineOptions_setSync,
-    BackupEngineOptions,
-    bool,
-    sync
-);
-get!(
-    Java_org_rocksdb_BackupEngineOptions_shareFilesWithChecksum,
-    BackupEngineOptions,
-    bool,
-    share_files_with_checksum
-);
-get!(
-    Java_org_rocksdb_BackupEngineOptions_shareTableFiles,
-    BackupEngineOptions,
-    bool,
-    share_table_files
-);
-get!(
-    Java_org_rocksdb_BackupEngineOptions_sync,
-    BackupEngineOptions,
-    bool,
-    sync
-);
-get!(
-    Java_org_rocksdb_BackupableDBOptions_backupLogFiles,
-    BackupEngineOptions,
-    bool,
-    backup_log_files
-);
-get!(
-    Java_org_rocksdb_BackupableDBOptions_backupRateLimit,
-    BackupEngineOptions,
-    i64,
-    backup_rate_limit
-);
-get!(
-    Java_org_rocksdb_BackupableDBOptions_callbackTriggerIntervalSize,
-    BackupEngineOptions,
-    i64,
-    callback_trigger_interval_size
-);
-get!(
-    Java_org_rocksdb_BackupableDBOptions_destroyOldData,
-    BackupEngineOptions,
-    bool,
-    destroy_old_data
-);
-get!(
-    Java_org_rocksdb_BackupableDBOptions_maxBackgroundOperations,
-    BackupEngineOptions,
-    i32,
-    max_background_operations
-);
-get!(
-    Java_org_rocksdb_BackupableDBOptions_restoreRateLimit,
-    BackupEngineOptions,
-    i64,
-    restore_rate_limit
-);
-set!(
-    Java_org_rocksdb_BackupableDBOptions_setBackupLogFiles,
-    BackupEngineOptions,
-    bool,
-    backup_log_files
-);
-set!(
-    Java_org_rocksdb_BackupableDBOptions_setBackupRateLimit,
-    BackupEngineOptions,
-    i64,
-    backup_rate_limit
-);
-set!(
-    Java_org_rocksdb_BackupableDBOptions_setCallbackTriggerIntervalSize,
-    BackupEngineOptions,
-    i64,
-    callback_trigger_interval_size
-);
-set!(
-    Java_org_rocksdb_BackupableDBOptions_setDestroyOldData,
-    BackupEngineOptions,
-    bool,
-    destroy_old_data
-);
-set!(
-    Java_org_rocksdb_BackupableDBOptions_setMaxBackgroundOperations,
-    BackupEngineOptions,
-    i32,
-    max_background_operations
-);
-set!(
-    Java_org_rocksdb_BackupableDBOptions_setRestoreRateLimit,
-    BackupEngineOptions,
-    i64,
-    restore_rate_limit
-);
-set!(
-    Java_org_rocksdb_BackupableDBOptions_setShareFilesWithChecksum,
-    BackupEngineOptions,
-    bool,
-    share_files_with_checksum
-);
-set!(
-    Java_org_rocksdb_BackupableDBOptions_setShareTableFiles,
-    BackupEngineOptions,
-    bool,
-    share_table_files
-);
-set!(
-    Java_org_rocksdb_BackupableDBOptions_setSync,
-    BackupEngineOptions,
-    bool,
-    sync
-);
-get!(
-    Java_org_rocksdb_BackupableDBOptions_shareFilesWithChecksum,
-    BackupEngineOptions,
-    bool,
-    share_files_with_checksum
-);
-get!(
-    Java_org_rocksdb_BackupableDBOptions_shareTableFiles,
-    BackupEngineOptions,
-    bool,
-    share_table_files
-);
-get!(
-    Java_org_rocksdb_BackupableDBOptions_sync,
-    BackupEngineOptions,
-    bool,
-    sync
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_arenaBlockSize,
-    Options,
-    i64,
-    family.arena_block_size
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_blobCompactionReadaheadSize,
-    Options,
-    i64,
-    family.blob_compaction_readahead_size
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_blobCompressionType,
-    Options,
-    i8,
-    family.blob_compression_type
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_blobFileSize,
-    Options,
-    i64,
-    family.blob_file_size
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_blobFileStartingLevel,
-    Options,
-    i32,
-    family.blob_file_starting_level
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_blobGarbageCollectionAgeCutoff,
-    Options,
-    f64,
-    family.blob_garbage_collection_age_cutoff
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_blobGarbageCollectionForceThreshold,
-    Options,
-    f64,
-    family.blob_garbage_collection_force_threshold
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_bloomLocality,
-    Options,
-    i32,
-    family.bloom_locality
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_bottommostCompressionType,
-    Options,
-    i8,
-    family.bottommost_compression
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_compactionPriority,
-    Options,
-    i8,
-    family.compaction_pri
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_compactionStyle,
-    Options,
-    i8,
-    family.compaction_style
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_compressionType,
-    Options,
-    i8,
-    family.compression
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_disableAutoCompactions,
-    Options,
-    bool,
-    family.disable_auto_compactions
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_enableBlobFiles,
-    Options,
-    bool,
-    family.enable_blob_files
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_enableBlobGarbageCollection,
-    Options,
-    bool,
-    family.enable_blob_garbage_collection
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_experimentalMempurgeThreshold,
-    Options,
-    f64,
-    family.experimental_mempurge_threshold
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_forceConsistencyChecks,
-    Options,
-    bool,
-    family.force_consistency_checks
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_hardPendingCompactionBytesLimit,
-    Options,
-    i64,
-    family.hard_pending_compaction_bytes_limit
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_inplaceUpdateNumLocks,
-    Options,
-    i64,
-    family.inplace_update_num_locks
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_inplaceUpdateSupport,
-    Options,
-    bool,
-    family.inplace_update_support
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_level0FileNumCompactionTrigger,
-    Options,
-    i32,
-    family.level0_file_num_compaction_trigger
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_level0SlowdownWritesTrigger,
-    Options,
-    i32,
-    family.level0_slowdown_writes_trigger
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_level0StopWritesTrigger,
-    Options,
-    i32,
-    family.level0_stop_writes_trigger
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_levelCompactionDynamicLevelBytes,
-    Options,
-    bool,
-    family.level_compaction_dynamic_level_bytes
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_levelZeroFileNumCompactionTrigger,
-    Options,
-    i32,
-    family.level0_file_num_compaction_trigger
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_levelZeroSlowdownWritesTrigger,
-    Options,
-    i32,
-    family.level0_slowdown_writes_trigger
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_levelZeroStopWritesTrigger,
-    Options,
-    i32,
-    family.level0_stop_writes_trigger
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_maxBytesForLevelBase,
-    Options,
-    i64,
-    family.max_bytes_for_level_base
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_maxBytesForLevelMultiplier,
-    Options,
-    f64,
-    family.max_bytes_for_level_multiplier
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_maxCompactionBytes,
-    Options,
-    i64,
-    family.max_compaction_bytes
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_maxSequentialSkipInIterations,
-    Options,
-    i64,
-    family.max_sequential_skip_in_iterations
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_maxSuccessiveMerges,
-    Options,
-    i64,
-    family.max_successive_merges
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_maxTableFilesSizeFIFO,
-    Options,
-    i64,
-    family.compaction_options_fifo.max_table_files_size
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_maxWriteBufferNumber,
-    Options,
-    i32,
-    family.max_write_buffer_number
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_maxWriteBufferNumberToMaintain,
-    Options,
-    i32,
-    family.max_write_buffer_number_to_maintain
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_memtableHugePageSize,
-    Options,
-    i64,
-    family.memtable_huge_page_size
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_memtableMaxRangeDeletions,
-    Options,
-    i32,
-    family.memtable_max_range_deletions
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_memtablePrefixBloomSizeRatio,
-    Options,
-    f64,
-    family.memtable_prefix_bloom_size_ratio
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_memtableWholeKeyFiltering,
-    Options,
-    bool,
-    family.memtable_whole_key_filtering
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_minBlobSize,
-    Options,
-    i64,
-    family.min_blob_size
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_minTombstonesForRangeConversion,
-    Options,
-    i32,
-    family.min_tombstones_for_range_conversion
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_minWriteBufferNumberToMerge,
-    Options,
-    i32,
-    family.min_write_buffer_number_to_merge
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_numLevels,
-    Options,
-    i32,
-    family.num_levels
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_optimizeFiltersForHits,
-    Options,
-    bool,
-    family.optimize_filters_for_hits
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_paranoidFileChecks,
-    Options,
-    bool,
-    family.paranoid_file_checks
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_periodicCompactionSeconds,
-    Options,
-    i64,
-    family.periodic_compaction_seconds
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_prepopulateBlobCache,
-    Options,
-    i8,
-    family.prepopulate_blob_cache
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_readTriggeredCompactionThreshold,
-    Options,
-    f64,
-    family.read_triggered_compaction_threshold
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_reportBgIoStats,
-    Options,
-    bool,
-    family.report_bg_io_stats
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setArenaBlockSize,
-    Options,
-    i64,
-    family.arena_block_size
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setBlobCompactionReadaheadSize,
-    Options,
-    i64,
-    family.blob_compaction_readahead_size
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setBlobCompressionType,
-    Options,
-    i8,
-    family.blob_compression_type
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setBlobFileSize,
-    Options,
-    i64,
-    family.blob_file_size
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setBlobFileStartingLevel,
-    Options,
-    i32,
-    family.blob_file_starting_level
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setBlobGarbageCollectionAgeCutoff,
-    Options,
-    f64,
-    family.blob_garbage_collection_age_cutoff
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setBlobGarbageCollectionForceThreshold,
-    Options,
-    f64,
-    family.blob_garbage_collection_force_threshold
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setBloomLocality,
-    Options,
-    i32,
-    family.bloom_locality
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setBottommostCompressionType,
-    Options,
-    i8,
-    family.bottommost_compression
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setCompactionPriority,
-    Options,
-    i8,
-    family.compaction_pri
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setCompactionStyle,
-    Options,
-    i8,
-    family.compaction_style
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setCompressionType,
-    Options,
-    i8,
-    family.compression
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setDisableAutoCompactions,
-    Options,
-    bool,
-    family.disable_auto_compactions
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setEnableBlobFiles,
-    Options,
-    bool,
-    family.enable_blob_files
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setEnableBlobGarbageCollection,
-    Options,
-    bool,
-    family.enable_blob_garbage_collection
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setExperimentalMempurgeThreshold,
-    Options,
-    f64,
-    family.experimental_mempurge_threshold
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setForceConsistencyChecks,
-    Options,
-    bool,
-    family.force_consistency_checks
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setHardPendingCompactionBytesLimit,
-    Options,
-    i64,
-    family.hard_pending_compaction_bytes_limit
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setInplaceUpdateNumLocks,
-    Options,
-    i64,
-    family.inplace_update_num_locks
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setInplaceUpdateSupport,
-    Options,
-    bool,
-    family.inplace_update_support
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setLevel0FileNumCompactionTrigger,
-    Options,
-    i32,
-    family.level0_file_num_compaction_trigger
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setLevel0SlowdownWritesTrigger,
-    Options,
-    i32,
-    family.level0_slowdown_writes_trigger
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setLevel0StopWritesTrigger,
-    Options,
-    i32,
-    family.level0_stop_writes_trigger
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setLevelCompactionDynamicLevelBytes,
-    Options,
-    bool,
-    family.level_compaction_dynamic_level_bytes
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroFileNumCompactionTrigger,
-    Options,
-    i32,
-    family.level0_file_num_compaction_trigger
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroSlowdownWritesTrigger,
-    Options,
-    i32,
-    family.level0_slowdown_writes_trigger
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroStopWritesTrigger,
-    Options,
-    i32,
-    family.level0_stop_writes_trigger
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMaxBytesForLevelBase,
-    Options,
-    i64,
-    family.max_bytes_for_level_base
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMaxBytesForLevelMultiplier,
-    Options,
-    f64,
-    family.max_bytes_for_level_multiplier
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMaxCompactionBytes,
-    Options,
-    i64,
-    family.max_compaction_bytes
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMaxSequentialSkipInIterations,
-    Options,
-    i64,
-    family.max_sequential_skip_in_iterations
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMaxSuccessiveMerges,
-    Options,
-    i64,
-    family.max_successive_merges
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMaxTableFilesSizeFIFO,
-    Options,
-    i64,
-    family.compaction_options_fifo.max_table_files_size
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMaxWriteBufferNumber,
-    Options,
-    i32,
-    family.max_write_buffer_number
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMaxWriteBufferNumberToMaintain,
-    Options,
-    i32,
-    family.max_write_buffer_number_to_maintain
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMemtableHugePageSize,
-    Options,
-    i64,
-    family.memtable_huge_page_size
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMemtableMaxRangeDeletions,
-    Options,
-    i32,
-    family.memtable_max_range_deletions
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMemtablePrefixBloomSizeRatio,
-    Options,
-    f64,
-    family.memtable_prefix_bloom_size_ratio
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMemtableWholeKeyFiltering,
-    Options,
-    bool,
-    family.memtable_whole_key_filtering
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMinBlobSize,
-    Options,
-    i64,
-    family.min_blob_size
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMinTombstonesForRangeConversion,
-    Options,
-    i32,
-    family.min_tombstones_for_range_conversion
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setMinWriteBufferNumberToMerge,
-    Options,
-    i32,
-    family.min_write_buffer_number_to_merge
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setNumLevels,
-    Options,
-    i32,
-    family.num_levels
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setOptimizeFiltersForHits,
-    Options,
-    bool,
-    family.optimize_filters_for_hits
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setParanoidFileChecks,
-    Options,
-    bool,
-    family.paranoid_file_checks
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setPeriodicCompactionSeconds,
-    Options,
-    i64,
-    family.periodic_compaction_seconds
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setPrepopulateBlobCache,
-    Options,
-    i8,
-    family.prepopulate_blob_cache
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setReadTriggeredCompactionThreshold,
-    Options,
-    f64,
-    family.read_triggered_compaction_threshold
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setReportBgIoStats,
-    Options,
-    bool,
-    family.report_bg_io_stats
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setSoftPendingCompactionBytesLimit,
-    Options,
-    i64,
-    family.soft_pending_compaction_bytes_limit
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setTargetFileSizeBase,
-    Options,
-    i64,
-    family.target_file_size_base
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setTargetFileSizeMultiplier,
-    Options,
-    i32,
-    family.target_file_size_multiplier
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setTtl,
-    Options,
-    i64,
-    family.ttl
-);
-set!(
-    Java_org_rocksdb_ColumnFamilyOptions_setWriteBufferSize,
-    Options,
-    i64,
-    family.write_buffer_size
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_softPendingCompactionBytesLimit,
-    Options,
-    i64,
-    family.soft_pending_compaction_bytes_limit
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_targetFileSizeBase,
-    Options,
-    i64,
-    family.target_file_size_base
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_targetFileSizeMultiplier,
-    Options,
-    i32,
-    family.target_file_size_multiplier
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_ttl,
-    Options,
-    i64,
-    family.ttl
-);
-get!(
-    Java_org_rocksdb_ColumnFamilyOptions_writeBufferSize,
-    Options,
-    i64,
-    family.write_buffer_size
-);
-get!(
-    Java_org_rocksdb_CompactRangeOptions_allowWriteStall,
-    CompactRangeOptions,
-    bool,
-    allow_write_stall
-);
-get!(
-    Java_org_rocksdb_CompactRangeOptions_changeLevel,
-    CompactRangeOptions,
-    bool,
-    change_level
-);
-get!(
-    Java_org_rocksdb_CompactRangeOptions_exclusiveManualCompaction,
-    CompactRangeOptions,
-    bool,
-    exclusive_manual_compaction
-);
-get!(
-    Java_org_rocksdb_CompactRangeOptions_maxSubcompactions,
-    CompactRangeOptions,
-    i32,
-    max_subcompactions
-);
-set!(
-    Java_org_rocksdb_CompactRangeOptions_setAllowWriteStall,
-    CompactRangeOptions,
-    bool,
-    allow_write_stall
-);
-set!(
-    Java_org_rocksdb_CompactRangeOptions_setChangeLevel,
-    CompactRangeOptions,
-    bool,
-    change_level
-);
-set!(
-    Java_org_rocksdb_CompactRangeOptions_setExclusiveManualCompaction,
-    CompactRangeOptions,
-    bool,
-    exclusive_manual_compaction
-);
-set!(
-    Java_org_rocksdb_CompactRangeOptions_setMaxSubcompactions,
-    CompactRangeOptions,
-    i32,
-    max_subcompactions
-);
-set!(
-    Java_org_rocksdb_CompactRangeOptions_setTargetLevel,
-    CompactRangeOptions,
-    i32,
-    target_level
-);
-set!(
-    Java_org_rocksdb_CompactRangeOptions_setTargetPathId,
-    CompactRangeOptions,
-    i32,
-    target_path_id
-);
-get!(
-    Java_org_rocksdb_CompactRangeOptions_targetLevel,
-    CompactRangeOptions,
-    i32,
-    target_level
-);
-get!(
-    Java_org_rocksdb_CompactRangeOptions_targetPathId,
-    CompactRangeOptions,
-    i32,
-    target_path_id
-);
-get!(
-    Java_org_rocksdb_CompactionOptions_maxSubcompactions,
-    CompactFilesOptions,
-    i32,
-    max_subcompactions
-);
-get!(
-    Java_org_rocksdb_CompactionOptions_outputFileSizeLimit,
-    CompactFilesOptions,
-    i64,
-    output_file_size_limit
-);
-set!(
-    Java_org_rocksdb_CompactionOptions_setMaxSubcompactions,
-    CompactFilesOptions,
-    i32,
-    max_subcompactions
-);
-set!(
-    Java_org_rocksdb_CompactionOptions_setOutputFileSizeLimit,
-    CompactFilesOptions,
-    i64,
-    output_file_size_limit
-);
-get!(
-    Java_org_rocksdb_CompactionOptionsFIFO_allowCompaction,
-    FifoSettings,
-    bool,
-    allow_compaction
-);
-get!(
-    Java_org_rocksdb_CompactionOptionsFIFO_maxDataFilesSize,
-    FifoSettings,
-    i64,
-    max_data_files_size
-);
-get!(
-    Java_org_rocksdb_CompactionOptionsFIFO_maxTableFilesSize,
-    FifoSettings,
-    i64,
-    max_table_files_size
-);
-set!(
-    Java_org_rocksdb_CompactionOptionsFIFO_setAllowCompaction,
-    FifoSettings,
-    bool,
-    allow_compaction
-);
-set!(
-    Java_org_rocksdb_CompactionOptionsFIFO_setMaxDataFilesSize,
-    FifoSettings,
-    i64,
-    max_data_files_size
-);
-set!(
-    Java_org_rocksdb_CompactionOptionsFIFO_setMaxTableFilesSize,
-    FifoSettings,
-    i64,
-    max_table_files_size
-);
-set!(
-    Java_org_rocksdb_CompactionOptionsFIFO_setUseKvRatioCompaction,
-    FifoSettings,
-    bool,
-    use_kv_ratio_compaction
-);
-get!(
-    Java_org_rocksdb_CompactionOptionsFIFO_useKvRatioCompaction,
-    FifoSettings,
-    bool,
-    use_kv_ratio_compaction
-);
-get!(
-    Java_org_rocksdb_CompactionOptionsUniversal_allowTrivialMove,
-    UniversalSettings,
-    bool,
-    allow_trivial_move
-);
-get!(
-    Java_org_rocksdb_CompactionOptionsUniversal_compressionSizePercent,
-    UniversalSettings,
-    i32,
-    compression_size_percent
-);
-get!(
-    Java_org_rocksdb_CompactionOptionsUniversal_maxMergeWidth,
-    UniversalSettings,
-    i32,
-    max_merge_width
-);
-get!(
-    Java_org_rocksdb_CompactionOptionsUniversal_maxSizeAmplificationPercent,
-    UniversalSettings,
-    i32,
-    max_size_amplification_percent
-);
-get!(
-    Java_org_rocksdb_CompactionOptionsUniversal_minMergeWidth,
-    UniversalSettings,
-    i32,
-    min_merge_width
-);
-set!(
-    Java_org_rocksdb_CompactionOptionsUniversal_setAllowTrivialMove,
-    UniversalSettings,
-    bool,
-    allow_trivial_move
-);
-set!(
-    Java_org_rocksdb_CompactionOptionsUniversal_setCompressionSizePercent,
-    UniversalSettings,
-    i32,
-    compression_size_percent
-);
-set!(
-    Java_org_rocksdb_CompactionOptionsUniversal_setMaxMergeWidth,
-    UniversalSettings,
-    i32,
-    max_merge_width
-);
-set!(
-    Java_org_rocksdb_CompactionOptionsUniversal_setMaxSizeAmplificationPercent,
-    UniversalSettings,
-    i32,
-    max_size_amplification_percent
-);
-set!(
-    Java_org_rocksdb_CompactionOptionsUniversal_setMinMergeWidth,
-    UniversalSettings,
-    i32,
-    min_merge_width
-);
-set!(
-    Java_org_rocksdb_CompactionOptionsUniversal_setSizeRatio,
-    UniversalSettings,
-    i32,
-    size_ratio
-);
-set!(
-    Java_org_rocksdb_CompactionOptionsUniversal_setStopStyle,
-    UniversalSettings,
-    i8,
-    stop_style
-);
-get!(
-    Java_org_rocksdb_CompactionOptionsUniversal_sizeRatio,
-    UniversalSettings,
-    i32,
-    size_ratio
-);
-get!(
-    Java_org_rocksdb_CompactionOptionsUniversal_stopStyle,
-    UniversalSettings,
-    i8,
-    stop_style
-);
-get!(
-    Java_org_rocksdb_CompressionOptions_enabled,
-    CompressionSettings,
-    bool,
-    enabled
-);
-get!(
-    Java_org_rocksdb_CompressionOptions_level,
-    CompressionSettings,
-    i32,
-    level
-);
-get!(
-    Java_org_rocksdb_CompressionOptions_maxDictBytes,
-    CompressionSettings,
-    i32,
-    max_dict_bytes
-);
-set!(
-    Java_org_rocksdb_CompressionOptions_setEnabled,
-    CompressionSettings,
-    bool,
-    enabled
-);
-set!(
-    Java_org_rocksdb_CompressionOptions_setLevel,
-    CompressionSettings,
-    i32,
-    level
-);
-set!(
-    Java_org_rocksdb_CompressionOptions_setMaxDictBytes,
-    CompressionSettings,
-    i32,
-    max_dict_bytes
-);
-set!(
-    Java_org_rocksdb_CompressionOptions_setStrategy,
-    CompressionSettings,
-    i32,
-    strategy
-);
-set!(
-    Java_org_rocksdb_CompressionOptions_setWindowBits,
-    CompressionSettings,
-    i32,
-    window_bits
-);
-set!(
-    Java_org_rocksdb_CompressionOptions_setZstdMaxTrainBytes,
-    CompressionSettings,
-    i32,
-    zstd_max_train_bytes
-);
-get!(
-    Java_org_rocksdb_CompressionOptions_strategy,
-    CompressionSettings,
-    i32,
-    strategy
-);
-get!(
-    Java_org_rocksdb_CompressionOptions_windowBits,
-    CompressionSettings,
-    i32,
-    window_bits
-);
-get!(
-    Java_org_rocksdb_CompressionOptions_zstdMaxTrainBytes,
-    CompressionSettings,
-    i32,
-    zstd_max_train_bytes
-);
-get!(
-    Java_org_rocksdb_DBOptions_accessHintOnCompactionStart,
-    Options,
-    i8,
-    db.access_hint_on_compaction_start
-);
-get!(
-    Java_org_rocksdb_DBOptions_adviseRandomOnOpen,
-    Options,
-    bool,
-    db.advise_random_on_open
-);
-get!(
-    Java_org_rocksdb_DBOptions_allow2pc,
-    Options,
-    bool,
-    db.allow_2pc
-);
-get!(
-    Java_org_rocksdb_DBOptions_allowConcurrentMemtableWrite,
-    Options,
-    bool,
-    db.allow_concurrent_memtable_write
-);
-get!(
-    Java_org_rocksdb_DBOptions_allowFAllocate,
-    Options,
-    bool,
-    db.allow_fallocate
-);
-get!(
-    Java_org_rocksdb_DBOptions_allowIngestBehind,
-    Options,
-    bool,
-    db.allow_ingest_behind
-);
-get!(
-    Java_org_rocksdb_DBOptions_allowMmapReads,
-    Options,
-    bool,
-    db.allow_mmap_reads
-);
-get!(
-    Java_org_rocksdb_DBOptions_allowMmapWrites,
-    Options,
-    bool,
-    db.allow_mmap_writes
-);
-get!(
-    Java_org_rocksdb_DBOptions_atomicFlush,
-    Options,
-    bool,
-    db.atomic_flush
-);
-get!(
-    Java_org_rocksdb_DBOptions_avoidFlushDuringRecovery,
-    Options,
-    bool,
-    db.avoid_flush_during_recovery
-);
-get!(
-    Java_org_rocksdb_DBOptions_avoidFlushDuringShutdown,
-    Options,
-    bool,
-    db.avoid_flush_during_shutdown
-);
-get!(
-    Java_org_rocksdb_DBOptions_avoidUnnecessaryBlockingIO,
-    Options,
-    bool,
-    db.avoid_unnecessary_blocking_io
-);
-get!(
-    Java_org_rocksdb_DBOptions_bestEffortsRecovery,
-    Options,
-    bool,
-    db.best_efforts_recovery
-);
-get!(
-    Java_org_rocksdb_DBOptions_bgerrorResumeRetryInterval,
-    Options,
-    i64,
-    db.bgerror_resume_retry_interval
-);
-get!(
-    Java_org_rocksdb_DBOptions_bytesPerSync,
-    Options,
-    i64,
-    db.bytes_per_sync
-);
-get!(
-    Java_org_rocksdb_DBOptions_compactionReadaheadSize,
-    Options,
-    i64,
-    db.compaction_readahead_size
-);
-get!(
-    Java_org_rocksdb_DBOptions_createIfMissing,
-    Options,
-    bool,
-    db.create_if_missing
-);
-get!(
-    Java_org_rocksdb_DBOptions_createMissingColumnFamilies,
-    Options,
-    bool,
-    db.create_missing_column_families
-);
-get!(
-    Java_org_rocksdb_DBOptions_dbWriteBufferSize,
-    Options,
-    i64,
-    db.db_write_buffer_size
-);
-get!(
-    Java_org_rocksdb_DBOptions_delayedWriteRate,
-    Options,
-    i64,
-    db.delayed_write_rate
-);
-get!(
-    Java_org_rocksdb_DBOptions_deleteObsoleteFilesPeriodMicros,
-    Options,
-    i64,
-    db.delete_obsolete_files_period_micros
-);
-get!(
-    Java_org_rocksdb_DBOptions_dumpMallocStats,
-    Options,
-    bool,
-    db.dump_malloc_stats
-);
-get!(
-    Java_org_rocksdb_DBOptions_enablePipelinedWrite,
-    Options,
-    bool,
-    db.enable_pipelined_write
-);
-get!(
-    Java_org_rocksdb_DBOptions_enableThreadTracking,
-    Options,
-    bool,
-    db.enable_thread_tracking
-);
-get!(
-    Java_org_rocksdb_DBOptions_enableWriteThreadAdaptiveYield,
-    Options,
-    bool,
-    db.enable_write_thread_adaptive_yield
-);
-get!(
-    Java_org_rocksdb_DBOptions_errorIfExists,
-    Options,
-    bool,
-    db.error_if_exists
-);
-get!(
-    Java_org_rocksdb_DBOptions_failIfOptionsFileError,
-    Options,
-    bool,
-    db.fail_if_options_file_error
-);
-get!(
-    Java_org_rocksdb_DBOptions_infoLogLevel,
-    Options,
-    i8,
-    db.info_log_level
-);
-get!(
-    Java_org_rocksdb_DBOptions_isFdCloseOnExec,
-    Options,
-    bool,
-    db.is_fd_close_on_exec
-);
-get!(
-    Java_org_rocksdb_DBOptions_keepLogFileNum,
-    Options,
-    i64,
-    db.keep_log_file_num
-);
-get!(
-    Java_org_rocksdb_DBOptions_logFileTimeToRoll,
-    Options,
-    i64,
-    db.log_file_time_to_roll
-);
-get!(
-    Java_org_rocksdb_DBOptions_logReadaheadSize,
-    Options,
-    i64,
-    db.log_readahead_size
-);
-get!(
-    Java_org_rocksdb_DBOptions_manifestPreallocationSize,
-    Options,
-    i64,
-    db.manifest_preallocation_size
-);
-get!(
-    Java_org_rocksdb_DBOptions_manualWalFlush,
-    Options,
-    bool,
-    db.manual_wal_flush
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxBackgroundCompactions,
-    Options,
-    i32,
-    db.max_background_compactions
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxBackgroundFlushes,
-    Options,
-    i32,
-    db.max_background_flushes
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxBackgroundJobs,
-    Options,
-    i32,
-    db.max_background_jobs
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxBgerrorResumeCount,
-    Options,
-    i32,
-    db.max_bgerror_resume_count
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxCompactionTriggerWakeupSeconds,
-    Options,
-    i64,
-    db.max_compaction_trigger_wakeup_seconds
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxFileOpeningThreads,
-    Options,
-    i32,
-    db.max_file_opening_threads
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxLogFileSize,
-    Options,
-    i64,
-    db.max_log_file_size
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxManifestFileSize,
-    Options,
-    i64,
-    db.max_manifest_file_size
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxOpenFiles,
-    Options,
-    i32,
-    db.max_open_files
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxSubcompactions,
-    Options,
-    i32,
-    db.max_subcompactions
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxTotalWalSize,
-    Options,
-    i64,
-    db.max_total_wal_size
-);
-get!(
-    Java_org_rocksdb_DBOptions_maxWriteBatchGroupSizeBytes,
-    Options,
-    i64,
-    db.max_write_batch_group_size_bytes
-);
-get!(
-    Java_org_rocksdb_DBOptions_openFilesAsync,
-    Options,
-    bool,
-    db.open_files_async
-);
-get!(
-    Java_org_rocksdb_DBOptions_paranoidChecks,
-    Options,
-    bool,
-    db.paranoid_checks
-);
-get!(
-    Java_org_rocksdb_DBOptions_persistStatsToDisk,
-    Options,
-    bool,
-    db.persist_stats_to_disk
-);
-get!(
-    Java_org_rocksdb_DBOptions_randomAccessMaxBufferSize,
-    Options,
-    i64,
-    db.random_access_max_buffer_size
-);
-get!(
-    Java_org_rocksdb_DBOptions_recycleLogFileNum,
-    Options,
-    i64,
-    db.recycle_log_file_num
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAccessHintOnCompactionStart,
-    Options,
-    i8,
-    db.access_hint_on_compaction_start
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAdviseRandomOnOpen,
-    Options,
-    bool,
-    db.advise_random_on_open
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAllow2pc,
-    Options,
-    bool,
-    db.allow_2pc
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAllowConcurrentMemtableWrite,
-    Options,
-    bool,
-    db.allow_concurrent_memtable_write
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAllowFAllocate,
-    Options,
-    bool,
-    db.allow_fallocate
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAllowIngestBehind,
-    Options,
-    bool,
-    db.allow_ingest_behind
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAllowMmapReads,
-    Options,
-    bool,
-    db.allow_mmap_reads
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAllowMmapWrites,
-    Options,
-    bool,
-    db.allow_mmap_writes
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAtomicFlush,
-    Options,
-    bool,
-    db.atomic_flush
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAvoidFlushDuringRecovery,
-    Options,
-    bool,
-    db.avoid_flush_during_recovery
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAvoidFlushDuringShutdown,
-    Options,
-    bool,
-    db.avoid_flush_during_shutdown
-);
-set!(
-    Java_org_rocksdb_DBOptions_setAvoidUnnecessaryBlockingIO,
-    Options,
-    bool,
-    db.avoid_unnecessary_blocking_io
-);
-set!(
-    Java_org_rocksdb_DBOptions_setBestEffortsRecovery,
-    Options,
-    bool,
-    db.best_efforts_recovery
-);
-set!(
-    Java_org_rocksdb_DBOptions_setBgerrorResumeRetryInterval,
-    Options,
-    i64,
-    db.bgerror_resume_retry_interval
-);
-set!(
-    Java_org_rocksdb_DBOptions_setBytesPerSync,
-    Options,
-    i64,
-    db.bytes_per_sync
-);
-set!(
-    Java_org_rocksdb_DBOptions_setCompactionReadaheadSize,
-    Options,
-    i64,
-    db.compaction_readahead_size
-);
-set!(
-    Java_org_rocksdb_DBOptions_setCreateIfMissing,
-    Options,
-    bool,
-    db.create_if_missing
-);
-set!(
-    Java_org_rocksdb_DBOptions_setCreateMissingColumnFamilies,
-    Options,
-    bool,
-    db.create_missing_column_families
-);
-set!(
-    Java_org_rocksdb_DBOptions_setDbWriteBufferSize,
-    Options,
-    i64,
-    db.db_write_buffer_size
-);
-set!(
-    Java_org_rocksdb_DBOptions_setDelayedWriteRate,
-    Options,
-    i64,
-    db.delayed_write_rate
-);
-set!(
-    Java_org_rocksdb_DBOptions_setDeleteObsoleteFilesPeriodMicros,
-    Options,
-    i64,
-    db.delete_obsolete_files_period_micros
-);
-set!(
-    Java_org_rocksdb_DBOptions_setDumpMallocStats,
-    Options,
-    bool,
-    db.dump_malloc_stats
-);
-set!(
-    Java_org_rocksdb_DBOptions_setEnablePipelinedWrite,
-    Options,
-    bool,
-    db.enable_pipelined_write
-);
-set!(
-    Java_org_rocksdb_DBOptions_setEnableThreadTracking,
-    Options,
-    bool,
-    db.enable_thread_tracking
-);
-set!(
-    Java_org_rocksdb_DBOptions_setEnableWriteThreadAdaptiveYield,
-    Options,
-    bool,
-    db.enable_write_thread_adaptive_yield
-);
-set!(
-    Java_org_rocksdb_DBOptions_setErrorIfExists,
-    Options,
-    bool,
-    db.error_if_exists
-);
-set!(
-    Java_org_rocksdb_DBOptions_setFailIfOptionsFileError,
-    Options,
-    bool,
-    db.fail_if_options_file_error
-);
-set!(
-    Java_org_rocksdb_DBOptions_setInfoLogLevel,
-    Options,
-    i8,
-    db.info_log_level
-);
-set!(
-    Java_org_rocksdb_DBOptions_setIsFdCloseOnExec,
-    Options,
-    bool,
-    db.is_fd_close_on_exec
-);
-set!(
-    Java_org_rocksdb_DBOptions_setKeepLogFileNum,
-    Options,
-    i64,
-    db.keep_log_file_num
-);
-set!(
-    Java_org_rocksdb_DBOptions_setLogFileTimeToRoll,
-    Options,
-    i64,
-    db.log_file_time_to_roll
-);
-set!(
-    Java_org_rocksdb_DBOptions_setLogReadaheadSize,
-    Options,
-    i64,
-    db.log_readahead_size
-);
-set!(
-    Java_org_rocksdb_DBOptions_setManifestPreallocationSize,
-    Options,
-    i64,
-    db.manifest_preallocation_size
-);
-set!(
-    Java_org_rocksdb_DBOptions_setManualWalFlush,
-    Options,
-    bool,
-    db.manual_wal_flush
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxBackgroundCompactions,
-    Options,
-    i32,
-    db.max_background_compactions
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxBackgroundFlushes,
-    Options,
-    i32,
-    db.max_background_flushes
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxBackgroundJobs,
-    Options,
-    i32,
-    db.max_background_jobs
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxBgErrorResumeCount,
-    Options,
-    i32,
-    db.max_bgerror_resume_count
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxCompactionTriggerWakeupSeconds,
-    Options,
-    i64,
-    db.max_compaction_trigger_wakeup_seconds
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxFileOpeningThreads,
-    Options,
-    i32,
-    db.max_file_opening_threads
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxLogFileSize,
-    Options,
-    i64,
-    db.max_log_file_size
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxManifestFileSize,
-    Options,
-    i64,
-    db.max_manifest_file_size
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxOpenFiles,
-    Options,
-    i32,
-    db.max_open_files
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxSubcompactions,
-    Options,
-    i32,
-    db.max_subcompactions
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxTotalWalSize,
-    Options,
-    i64,
-    db.max_total_wal_size
-);
-set!(
-    Java_org_rocksdb_DBOptions_setMaxWriteBatchGroupSizeBytes,
-    Options,
-    i64,
-    db.max_write_batch_group_size_bytes
-);
-set!(
-    Java_org_rocksdb_DBOptions_setOpenFilesAsync,
-    Options,
-    bool,
-    db.open_files_async
-);
-set!(
-    Java_org_rocksdb_DBOptions_setParanoidChecks,
-    Options,
-    bool,
-    db.paranoid_checks
-);
-set!(
-    Java_org_rocksdb_DBOptions_setPersistStatsToDisk,
-    Options,
-    bool,
-    db.persist_stats_to_disk
-);
-set!(
-    Java_org_rocksdb_DBOptions_setRandomAccessMaxBufferSize,
-    Options,
-    i64,
-    db.random_access_max_buffer_size
-);
-set!(
-    Java_org_rocksdb_DBOptions_setRecycleLogFileNum,
-    Options,
-    i64,
-    db.recycle_log_file_num
-);
-set!(
-    Java_org_rocksdb_DBOptions_setSkipCheckingSstFileSizesOnDbOpen,
-    Options,
-    bool,
-    db.skip_checking_sst_file_sizes_on_db_open
-);
-set!(
-    Java_org_rocksdb_DBOptions_setSkipStatsUpdateOnDbOpen,
-    Options,
-    bool,
-    db.skip_stats_update_on_db_open
-);
-set!(
-    Java_org_rocksdb_DBOptions_setStatsDumpPeriodSec,
-    Options,
-    i32,
-    db.stats_dump_period_sec
-);
-set!(
-    Java_org_rocksdb_DBOptions_setStatsHistoryBufferSize,
-    Options,
-    i64,
-    db.stats_history_buffer_size
-);
-set!(
-    Java_org_rocksdb_DBOptions_setStatsPersistPeriodSec,
-    Options,
-    i32,
-    db.stats_persist_period_sec
-);
-set!(
-    Java_org_rocksdb_DBOptions_setStrictBytesPerSync,
-    Options,
-    bool,
-    db.strict_bytes_per_sync
-);
-set!(
-    Java_org_rocksdb_DBOptions_setTableCacheNumshardbits,
-    Options,
-    i32,
-    db.table_cache_numshardbits
-);
-set!(
-    Java_org_rocksdb_DBOptions_setTwoWriteQueues,
-    Options,
-    bool,
-    db.two_write_queues
-);
-set!(
-    Java_org_rocksdb_DBOptions_setUnorderedWrite,
-    Options,
-    bool,
-    db.unordered_write
-);
-set!(
-    Java_org_rocksdb_DBOptions_setUseAdaptiveMutex,
-    Options,
-    bool,
-    db.use_adaptive_mutex
-);
-set!(
-    Java_org_rocksdb_DBOptions_setUseDirectIoForFlushAndCompaction,
-    Options,
-    bool,
-    db.use_direct_io_for_flush_and_compaction
-);
-set!(
-    Java_org_rocksdb_DBOptions_setUseDirectReads,
-    Options,
-    bool,
-    db.use_direct_reads
-);
-set!(
-    Java_org_rocksdb_DBOptions_setUseFsync,
-    Options,
-    bool,
-    db.use_fsync
-);
-set!(
-    Java_org_rocksdb_DBOptions_setWalBytesPerSync,
-    Options,
-    i64,
-    db.wal_bytes_per_sync
-);
-set!(
-    Java_org_rocksdb_DBOptions_setWalRecoveryMode,
-    Options,
-    i8,
-    db.wal_recovery_mode
-);
-set!(
-    Java_org_rocksdb_DBOptions_setWalSizeLimitMB,
-    Options,
-    i64,
-    db.wal_size_limit_mb
-);
-set!(
-    Java_org_rocksdb_DBOptions_setWalTtlSeconds,
-    Options,
-    i64,
-    db.wal_ttl_seconds
-);
-set!(
-    Java_org_rocksdb_DBOptions_setWritableFileMaxBufferSize,
-    Options,
-    i64,
-    db.writable_file_max_buffer_size
-);
-set!(
-    Java_org_rocksdb_DBOptions_setWriteDbidToManifest,
-    Options,
-    bool,
-    db.write_dbid_to_manifest
-);
-set!(
-    Java_org_rocksdb_DBOptions_setWriteThreadMaxYieldUsec,
-    Options,
-    i64,
-    db.write_thread_max_yield_usec
-);
-set!(
-    Java_org_rocksdb_DBOptions_setWriteThreadSlowYieldUsec,
-    Options,
-    i64,
-    db.write_thread_slow_yield_usec
-);
-get!(
-    Java_org_rocksdb_DBOptions_skipCheckingSstFileSizesOnDbOpen,
-    Options,
-    bool,
-    db.skip_checking_sst_file_sizes_on_db_open
-);
-get!(
-    Java_org_rocksdb_DBOptions_skipStatsUpdateOnDbOpen,
-    Options,
-    bool,
-    db.skip_stats_update_on_db_open
-);
-get!(
-    Java_org_rocksdb_DBOptions_statsDumpPeriodSec,
-    Options,
-    i32,
-    db.stats_dump_period_sec
-);
-get!(
-    Java_org_rocksdb_DBOptions_statsHistoryBufferSize,
-    Options,
-    i64,
-    db.stats_history_buffer_size
-);
-get!(
-    Java_org_rocksdb_DBOptions_statsPersistPeriodSec,
-    Options,
-    i32,
-    db.stats_persist_period_sec
-);
-get!(
-    Java_org_rocksdb_DBOptions_strictBytesPerSync,
-    Options,
-    bool,
-    db.strict_bytes_per_sync
-);
-get!(
-    Java_org_rocksdb_DBOptions_tableCacheNumshardbits,
-    Options,
-    i32,
-    db.table_cache_numshardbits
-);
-get!(
-    Java_org_rocksdb_DBOptions_twoWriteQueues,
-    Options,
-    bool,
-    db.two_write_queues
-);
-get!(
-    Java_org_rocksdb_DBOptions_unorderedWrite,
-    Options,
-    bool,
-    db.unordered_write
-);
-get!(
-    Java_org_rocksdb_DBOptions_useAdaptiveMutex,
-    Options,
-    bool,
-    db.use_adaptive_mutex
-);
-get!(
-    Java_org_rocksdb_DBOptions_useDirectIoForFlushAndCompaction,
-    Options,
-    bool,
-    db.use_direct_io_for_flush_and_compaction
-);
-get!(
-    Java_org_rocksdb_DBOptions_useDirectReads,
-    Options,
-    bool,
-    db.use_direct_reads
-);
-get!(
-    Java_org_rocksdb_DBOptions_useFsync,
-    Options,
-    bool,
-    db.use_fsync
-);
-get!(
-    Java_org_rocksdb_DBOptions_walBytesPerSync,
-    Options,
-    i64,
-    db.wal_bytes_per_sync
-);
-get!(
-    Java_org_rocksdb_DBOptions_walRecoveryMode,
-    Options,
-    i8,
-    db.wal_recovery_mode
-);
-get!(
-    Java_org_rocksdb_DBOptions_walSizeLimitMB,
-    Options,
-    i64,
-    db.wal_size_limit_mb
-);
-get!(
-    Java_org_rocksdb_DBOptions_walTtlSeconds,
-    Options,
-    i64,
-    db.wal_ttl_seconds
-);
-get!(
-    Java_org_rocksdb_DBOptions_writableFileMaxBufferSize,
-    Options,
-    i64,
-    db.writable_file_max_buffer_size
-);
-get!(
-    Java_org_rocksdb_DBOptions_writeDbidToManifest,
-    Options,
-    bool,
-    db.write_dbid_to_manifest
-);
-get!(
-    Java_org_rocksdb_DBOptions_writeThreadMaxYieldUsec,
-    Options,
-    i64,
-    db.write_thread_max_yield_usec
-);
-get!(
-    Java_org_rocksdb_DBOptions_writeThreadSlowYieldUsec,
-    Options,
-    i64,
-    db.write_thread_slow_yield_usec
-);
-get!(
-    Java_org_rocksdb_EnvOptions_allowFallocate,
-    FileOptions,
-    bool,
-    allow_fallocate
-);
-get!(
-    Java_org_rocksdb_EnvOptions_bytesPerSync,
-    FileOptions,
-    i64,
-    bytes_per_sync
-);
-get!(
-    Java_org_rocksdb_EnvOptions_compactionReadaheadSize,
-    FileOptions,
-    i64,
-    compaction_readahead_size
-);
-get!(
-    Java_org_rocksdb_EnvOptions_fallocateWithKeepSize,
-    FileOptions,
-    bool,
-    fallocate_with_keep_size
-);
-get!(
-    Java_org_rocksdb_EnvOptions_randomAccessMaxBufferSize,
-    FileOptions,
-    i64,
-    random_access_max_buffer_size
-);
-set!(
-    Java_org_rocksdb_EnvOptions_setAllowFallocate,
-    FileOptions,
-    bool,
-    allow_fallocate
-);
-set!(
-    Java_org_rocksdb_EnvOptions_setBytesPerSync,
-    FileOptions,
-    i64,
-    bytes_per_sync
-);
-set!(
-    Java_org_rocksdb_EnvOptions_setCompactionReadaheadSize,
-    FileOptions,
-    i64,
-    compaction_readahead_size
-);
-set!(
-    Java_org_rocksdb_EnvOptions_setFallocateWithKeepSize,
-    FileOptions,
-    bool,
-    fallocate_with_keep_size
-);
-get!(
-    Java_org_rocksdb_EnvOptions_setFdCloexec,
-    FileOptions,
-    bool,
-    set_fd_cloexec
-);
-set!(
-    Java_org_rocksdb_EnvOptions_setRandomAccessMaxBufferSize,
-    FileOptions,
-    i64,
-    random_access_max_buffer_size
-);
-set!(
-    Java_org_rocksdb_EnvOptions_setSetFdCloexec,
-    FileOptions,
-    bool,
-    set_fd_cloexec
-);
-set!(
-    Java_org_rocksdb_EnvOptions_setUseDirectReads,
-    FileOptions,
-    bool,
-    use_direct_reads
-);
-set!(
-    Java_org_rocksdb_EnvOptions_setUseDirectWrites,
-    FileOptions,
-    bool,
-    use_direct_writes
-);
-set!(
-    Java_org_rocksdb_EnvOptions_setUseMmapReads,
-    FileOptions,
-    bool,
-    use_mmap_reads
-);
-set!(
-    Java_org_rocksdb_EnvOptions_setUseMmapWrites,
-    FileOptions,
-    bool,
-    use_mmap_writes
-);
-set!(
-    Java_org_rocksdb_EnvOptions_setWritableFileMaxBufferSize,
-    FileOptions,
-    i64,
-    writable_file_max_buffer_size
-);
-get!(
-    Java_org_rocksdb_EnvOptions_useDirectReads,
-    FileOptions,
-    bool,
-    use_direct_reads
-);
-get!(
-    Java_org_rocksdb_EnvOptions_useDirectWrites,
-    FileOptions,
-    bool,
-    use_direct_writes
-);
-get!(
-    Java_org_rocksdb_EnvOptions_useMmapReads,
-    FileOptions,
-    bool,
-    use_mmap_reads
-);
-get!(
-    Java_org_rocksdb_EnvOptions_useMmapWrites,
-    FileOptions,
-    bool,
-    use_mmap_writes
-);
-get!(
-    Java_org_rocksdb_EnvOptions_writableFileMaxBufferSize,
-    FileOptions,
-    i64,
-    writable_file_max_buffer_size
-);
-get!(
-    Java_org_rocksdb_FlushOptions_allowWriteStall,
-    FlushState,
-    bool,
-    flush.allow_write_stall
-);
-get!(
-    Java_org_rocksdb_FlushOptions_listenerWait,
-    FlushState,
-    bool,
-    listener_wait
-);
-set!(
-    Java_org_rocksdb_FlushOptions_setAllowWriteStall,
-    FlushState,
-    bool,
-    flush.allow_write_stall
-);
-set!(
-    Java_org_rocksdb_FlushOptions_setListenerWait,
-    FlushState,
-    bool,
-    listener_wait
-);
-set!(
-    Java_org_rocksdb_FlushOptions_setWaitForFlush,
-    FlushState,
-    bool,
-    flush.wait
-);
-get!(
-    Java_org_rocksdb_FlushOptions_waitForFlush,
-    FlushState,
-    bool,
-    flush.wait
-);
-get!(
-    Java_org_rocksdb_ImportColumnFamilyOptions_moveFiles,
-    ImportOptions,
-    bool,
-    move_files
-);
-set!(
-    Java_org_rocksdb_ImportColumnFamilyOptions_setMoveFiles,
-    ImportOptions,
-    bool,
-    move_files
-);
-get!(
-    Java_org_rocksdb_IngestExternalFileOptions_allowBlockingFlush,
-    IngestOptions,
-    bool,
-    allow_blocking_flush
-);
-get!(
-    Java_org_rocksdb_IngestExternalFileOptions_allowGlobalSeqNo,
-    IngestOptions,
-    bool,
-    allow_global_seqno
-);
-get!(
-    Java_org_rocksdb_IngestExternalFileOptions_ingestBehind,
-    IngestOptions,
-    bool,
-    ingest_behind
-);
-get!(
-    Java_org_rocksdb_IngestExternalFileOptions_moveFiles,
-    IngestOptions,
-    bool,
-    move_files
-);
-set!(
-    Java_org_rocksdb_IngestExternalFileOptions_setAllowBlockingFlush,
-    IngestOptions,
-    bool,
-    allow_blocking_flush
-);
-set!(
-    Java_org_rocksdb_IngestExternalFileOptions_setAllowGlobalSeqNo,
-    IngestOptions,
-    bool,
-    allow_global_seqno
-);
-set!(
-    Java_org_rocksdb_IngestExternalFileOptions_setIngestBehind,
-    IngestOptions,
-    bool,
-    ingest_behind
-);
-set!(
-    Java_org_rocksdb_IngestExternalFileOptions_setMoveFiles,
-    IngestOptions,
-    bool,
-    move_files
-);
-set!(
-    Java_org_rocksdb_IngestExternalFileOptions_setSnapshotConsistency,
-    IngestOptions,
-    bool,
-    snapshot_consistency
-);
-set!(
-    Java_org_rocksdb_IngestExternalFileOptions_setWriteGlobalSeqno,
-    IngestOptions,
-    bool,
-    write_global_seqno
-);
-get!(
-    Java_org_rocksdb_IngestExternalFileOptions_snapshotConsistency,
-    IngestOptions,
-    bool,
-    snapshot_consistency
-);
-get!(
-    Java_org_rocksdb_IngestExternalFileOptions_writeGlobalSeqno,
-    IngestOptions,
-    bool,
-    write_global_seqno
-);
-get!(
-    Java_org_rocksdb_OptimisticTransactionOptions_isSetSnapshot,
-    OptimisticTransactionOptions,
-    bool,
-    set_snapshot
-);
-set!(
-    Java_org_rocksdb_OptimisticTransactionOptions_setSetSnapshot,
-    OptimisticTransactionOptions,
-    bool,
-    set_snapshot
-);
-get!(
-    Java_org_rocksdb_Options_accessHintOnCompactionStart,
-    Options,
-    i8,
-    db.access_hint_on_compaction_start
-);
-get!(
-    Java_org_rocksdb_Options_adviseRandomOnOpen,
-    Options,
-    bool,
-    db.advise_random_on_open
-);
-get!(
-    Java_org_rocksdb_Options_allow2pc,
-    Options,
-    bool,
-    db.allow_2pc
-);
-get!(
-    Java_org_rocksdb_Options_allowConcurrentMemtableWrite,
-    Options,
-    bool,
-    db.allow_concurrent_memtable_write
-);
-get!(
-    Java_org_rocksdb_Options_allowFAllocate,
-    Options,
-    bool,
-    db.allow_fallocate
-);
-get!(
-    Java_org_rocksdb_Options_allowIngestBehind,
-    Options,
-    bool,
-    db.allow_ingest_behind
-);
-get!(
-    Java_org_rocksdb_Options_allowMmapReads,
-    Options,
-    bool,
-    db.allow_mmap_reads
-);
-get!(
-    Java_org_rocksdb_Options_allowMmapWrites,
-    Options,
-    bool,
-    db.allow_mmap_writes
-);
-get!(
-    Java_org_rocksdb_Options_arenaBlockSize,
-    Options,
-    i64,
-    family.arena_block_size
-);
-get!(
-    Java_org_rocksdb_Options_atomicFlush,
-    Options,
-    bool,
-    db.atomic_flush
-);
-get!(
-    Java_org_rocksdb_Options_avoidFlushDuringRecovery,
-    Options,
-    bool,
-    db.avoid_flush_during_recovery
-);
-get!(
-    Java_org_rocksdb_Options_avoidFlushDuringShutdown,
-    Options,
-    bool,
-    db.avoid_flush_during_shutdown
-);
-get!(
-    Java_org_rocksdb_Options_avoidUnnecessaryBlockingIO,
-    Options,
-    bool,
-    db.avoid_unnecessary_blocking_io
-);
-get!(
-    Java_org_rocksdb_Options_bestEffortsRecovery,
-    Options,
-    bool,
-    db.best_efforts_recovery
-);
-get!(
-    Java_org_rocksdb_Options_bgerrorResumeRetryInterval,
-    Options,
-    i64,
-    db.bgerror_resume_retry_interval
-);
-get!(
-    Java_org_rocksdb_Options_blobCompactionReadaheadSize,
-    Options,
-    i64,
-    family.blob_compaction_readahead_size
-);
-get!(
-    Java_org_rocksdb_Options_blobCompressionType,
-    Options,
-    i8,
-    family.blob_compression_type
-);
-get!(
-    Java_org_rocksdb_Options_blobFileSize,
-    Options,
-    i64,
-    family.blob_file_size
-);
-get!(
-    Java_org_rocksdb_Options_blobFileStartingLevel,
-    Options,
-    i32,
-    family.blob_file_starting_level
-);
-get!(
-    Java_org_rocksdb_Options_blobGarbageCollectionAgeCutoff,
-    Options,
-    f64,
-    family.blob_garbage_collection_age_cutoff
-);
-get!(
-    Java_org_rocksdb_Options_blobGarbageCollectionForceThreshold,
-    Options,
-    f64,
-    family.blob_garbage_collection_force_threshold
-);
-get!(
-    Java_org_rocksdb_Options_bloomLocality,
-    Options,
-    i32,
-    family.bloom_locality
-);
-get!(
-    Java_org_rocksdb_Options_bottommostCompressionType,
-    Options,
-    i8,
-    family.bottommost_compression
-);
-get!(
-    Java_org_rocksdb_Options_bytesPerSync,
-    Options,
-    i64,
-    db.bytes_per_sync
-);
-get!(
-    Java_org_rocksdb_Options_compactionPriority,
-    Options,
-    i8,
-    family.compaction_pri
-);
-get!(
-    Java_org_rocksdb_Options_compactionReadaheadSize,
-    Options,
-    i64,
-    db.compaction_readahead_size
-);
-get!(
-    Java_org_rocksdb_Options_compactionStyle,
-    Options,
-    i8,
-    family.compaction_style
-);
-get!(
-    Java_org_rocksdb_Options_compressionType,
-    Options,
-    i8,
-    family.compression
-);
-get!(
-    Java_org_rocksdb_Options_createIfMissing,
-    Options,
-    bool,
-    db.create_if_missing
-);
-get!(
-    Java_org_rocksdb_Options_createMissingColumnFamilies,
-    Options,
-    bool,
-    db.create_missing_column_families
-);
-get!(
-    Java_org_rocksdb_Options_dbWriteBufferSize,
-    Options,
-    i64,
-    db.db_write_buffer_size
-);
-get!(
-    Java_org_rocksdb_Options_delayedWriteRate,
-    Options,
-    i64,
-    db.delayed_write_rate
-);
-get!(
-    Java_org_rocksdb_Options_deleteObsoleteFilesPeriodMicros,
-    Options,
-    i64,
-    db.delete_obsolete_files_period_micros
-);
-get!(
-    Java_org_rocksdb_Options_disableAutoCompactions,
-    Options,
-    bool,
-    family.disable_auto_compactions
-);
-get!(
-    Java_org_rocksdb_Options_dumpMallocStats,
-    Options,
-    bool,
-    db.dump_malloc_stats
-);
-get!(
-    Java_org_rocksdb_Options_enableBlobFiles,
-    Options,
-    bool,
-    family.enable_blob_files
-);
-get!(
-    Java_org_rocksdb_Options_enableBlobGarbageCollection,
-    Options,
-    bool,
-    family.enable_blob_garbage_collection
-);
-get!(
-    Java_org_rocksdb_Options_enablePipelinedWrite,
-    Options,
-    bool,
-    db.enable_pipelined_write
-);
-get!(
-    Java_org_rocksdb_Options_enableThreadTracking,
-    Options,
-    bool,
-    db.enable_thread_tracking
-);
-get!(
-    Java_org_rocksdb_Options_enableWriteThreadAdaptiveYield,
-    Options,
-    bool,
-    db.enable_write_thread_adaptive_yield
-);
-get!(
-    Java_org_rocksdb_Options_errorIfExists,
-    Options,
-    bool,
-    db.error_if_exists
-);
-get!(
-    Java_org_rocksdb_Options_experimentalMempurgeThreshold,
-    Options,
-    f64,
-    family.experimental_mempurge_threshold
-);
-get!(
-    Java_org_rocksdb_Options_failIfOptionsFileError,
-    Options,
-    bool,
-    db.fail_if_options_file_error
-);
-get!(
-    Java_org_rocksdb_Options_forceConsistencyChecks,
-    Options,
-    bool,
-    family.force_consistency_checks
-);
-get!(
-    Java_org_rocksdb_Options_hardPendingCompactionBytesLimit,
-    Options,
-    i64,
-    family.hard_pending_compaction_bytes_limit
-);
-get!(
-    Java_org_rocksdb_Options_infoLogLevel,
-    Options,
-    i8,
-    db.info_log_level
-);
-get!(
-    Java_org_rocksdb_Options_inplaceUpdateNumLocks,
-    Options,
-    i64,
-    family.inplace_update_num_locks
-);
-get!(
-    Java_org_rocksdb_Options_inplaceUpdateSupport,
-    Options,
-    bool,
-    family.inplace_update_support
-);
-get!(
-    Java_org_rocksdb_Options_isFdCloseOnExec,
-    Options,
-    bool,
-    db.is_fd_close_on_exec
-);
-get!(
-    Java_org_rocksdb_Options_keepLogFileNum,
-    Options,
-    i64,
-    db.keep_log_file_num
-);
-get!(
-    Java_org_rocksdb_Options_level0FileNumCompactionTrigger,
-    Options,
-    i32,
-    family.level0_file_num_compaction_trigger
-);
-get!(
-    Java_org_rocksdb_Options_level0SlowdownWritesTrigger,
-    Options,
-    i32,
-    family.level0_slowdown_writes_trigger
-);
-get!(
-    Java_org_rocksdb_Options_level0StopWritesTrigger,
-    Options,
-    i32,
-    family.level0_stop_writes_trigger
-);
-get!(
-    Java_org_rocksdb_Options_levelCompactionDynamicLevelBytes,
-    Options,
-    bool,
-    family.level_compaction_dynamic_level_bytes
-);
-get!(
-    Java_org_rocksdb_Options_levelZeroFileNumCompactionTrigger,
-    Options,
-    i32,
-    family.level0_file_num_compaction_trigger
-);
-get!(
-    Java_org_rocksdb_Options_levelZeroSlowdownWritesTrigger,
-    Options,
-    i32,
-    family.level0_slowdown_writes_trigger
-);
-get!(
-    Java_org_rocksdb_Options_levelZeroStopWritesTrigger,
-    Options,
-    i32,
-    family.level0_stop_writes_trigger
-);
-get!(
-    Java_org_rocksdb_Options_logFileTimeToRoll,
-    Options,
-    i64,
-    db.log_file_time_to_roll
-);
-get!(
-    Java_org_rocksdb_Options_logReadaheadSize,
-    Options,
-    i64,
-    db.log_readahead_size
-);
-get!(
-    Java_org_rocksdb_Options_manifestPreallocationSize,
-    Options,
-    i64,
-    db.manifest_preallocation_size
-);
-get!(
-    Java_org_rocksdb_Options_manualWalFlush,
-    Options,
-    bool,
-    db.manual_wal_flush
-);
-get!(
-    Java_org_rocksdb_Options_maxBackgroundCompactions,
-    Options,
-    i32,
-    db.max_background_compactions
-);
-get!(
-    Java_org_rocksdb_Options_maxBackgroundFlushes,
-    Options,
-    i32,
-    db.max_background_flushes
-);
-get!(
-    Java_org_rocksdb_Options_maxBackgroundJobs,
-    Options,
-    i32,
-    db.max_background_jobs
-);
-get!(
-    Java_org_rocksdb_Options_maxBgerrorResumeCount,
-    Options,
-    i32,
-    db.max_bgerror_resume_count
-);
-get!(
-    Java_org_rocksdb_Options_maxBytesForLevelBase,
-    Options,
-    i64,
-    family.max_bytes_for_level_base
-);
-get!(
-    Java_org_rocksdb_Options_maxBytesForLevelMultiplier,
-    Options,
-    f64,
-    family.max_bytes_for_level_multiplier
-);
-get!(
-    Java_org_rocksdb_Options_maxCompactionBytes,
-    Options,
-    i64,
-    family.max_compaction_bytes
-);
-get!(
-    Java_org_rocksdb_Options_maxCompactionTriggerWakeupSeconds,
-    Options,
-    i64,
-    db.max_compaction_trigger_wakeup_seconds
-);
-get!(
-    Java_org_rocksdb_Options_maxFileOpeningThreads,
-    Options,
-    i32,
-    db.max_file_opening_threads
-);
-get!(
-    Java_org_rocksdb_Options_maxLogFileSize,
-    Options,
-    i64,
-    db.max_log_file_size
-);
-get!(
-    Java_org_rocksdb_Options_maxManifestFileSize,
-    Options,
-    i64,
-    db.max_manifest_file_size
-);
-get!(
-    Java_org_rocksdb_Options_maxOpenFiles,
-    Options,
-    i32,
-    db.max_open_files
-);
-get!(
-    Java_org_rocksdb_Options_maxSequentialSkipInIterations,
-    Options,
-    i64,
-    family.max_sequential_skip_in_iterations
-);
-get!(
-    Java_org_rocksdb_Options_maxSubcompactions,
-    Options,
-    i32,
-    db.max_subcompactions
-);
-get!(
-    Java_org_rocksdb_Options_maxSuccessiveMerges,
-    Options,
-    i64,
-    family.max_successive_merges
-);
-get!(
-    Java_org_rocksdb_Options_maxTableFilesSizeFIFO,
-    Options,
-    i64,
-    family.compaction_options_fifo.max_table_files_size
-);
-get!(
-    Java_org_rocksdb_Options_maxTotalWalSize,
-    Options,
-    i64,
-    db.max_total_wal_size
-);
-get!(
-    Java_org_rocksdb_Options_maxWriteBatchGroupSizeBytes,
-    Options,
-    i64,
-    db.max_write_batch_group_size_bytes
-);
-get!(
-    Java_org_rocksdb_Options_maxWriteBufferNumber,
-    Options,
-    i32,
-    family.max_write_buffer_number
-);
-get!(
-    Java_org_rocksdb_Options_maxWriteBufferNumberToMaintain,
-    Options,
-    i32,
-    family.max_write_buffer_number_to_maintain
-);
-get!(
-    Java_org_rocksdb_Options_memtableHugePageSize,
-    Options,
-    i64,
-    family.memtable_huge_page_size
-);
-get!(
-    Java_org_rocksdb_Options_memtableMaxRangeDeletions,
-    Options,
-    i32,
-    family.memtable_max_range_deletions
-);
-get!(
-    Java_org_rocksdb_Options_memtablePrefixBloomSizeRatio,
-    Options,
-    f64,
-    family.memtable_prefix_bloom_size_ratio
-);
-get!(
-    Java_org_rocksdb_Options_memtableWholeKeyFiltering,
-    Options,
-    bool,
-    family.memtable_whole_key_filtering
-);
-get!(
-    Java_org_rocksdb_Options_minBlobSize,
-    Options,
-    i64,
-    family.min_blob_size
-);
-get!(
-    Java_org_rocksdb_Options_minTombstonesForRangeConversion,
-    Options,
-    i32,
-    family.min_tombstones_for_range_conversion
-);
-get!(
-    Java_org_rocksdb_Options_minWriteBufferNumberToMerge,
-    Options,
-    i32,
-    family.min_write_buffer_number_to_merge
-);
-get!(
-    Java_org_rocksdb_Options_numLevels,
-    Options,
-    i32,
-    family.num_levels
-);
-get!(
-    Java_org_rocksdb_Options_openFilesAsync,
-    Options,
-    bool,
-    db.open_files_async
-);
-get!(
-    Java_org_rocksdb_Options_optimizeFiltersForHits,
-    Options,
-    bool,
-    family.optimize_filters_for_hits
-);
-get!(
-    Java_org_rocksdb_Options_paranoidChecks,
-    Options,
-    bool,
-    db.paranoid_checks
-);
-get!(
-    Java_org_rocksdb_Options_paranoidFileChecks,
-    Options,
-    bool,
-    family.paranoid_file_checks
-);
-get!(
-    Java_org_rocksdb_Options_periodicCompactionSeconds,
-    Options,
-    i64,
-    family.periodic_compaction_seconds
-);
-get!(
-    Java_org_rocksdb_Options_persistStatsToDisk,
-    Options,
-    bool,
-    db.persist_stats_to_disk
-);
-get!(
-    Java_org_rocksdb_Options_prepopulateBlobCache,
-    Options,
-    i8,
-    family.prepopulate_blob_cache
-);
-get!(
-    Java_org_rocksdb_Options_randomAccessMaxBufferSize,
-    Options,
-    i64,
-    db.random_access_max_buffer_size
-);
-get!(
-    Java_org_rocksdb_Options_readTriggeredCompactionThreshold,
-    Options,
-    f64,
-    family.read_triggered_compaction_threshold
-);
-get!(
-    Java_org_rocksdb_Options_recycleLogFileNum,
-    Options,
-    i64,
-    db.recycle_log_file_num
-);
-get!(
-    Java_org_rocksdb_Options_reportBgIoStats,
-    Options,
-    bool,
-    family.report_bg_io_stats
-);
-set!(
-    Java_org_rocksdb_Options_setAccessHintOnCompactionStart,
-    Options,
-    i8,
-    db.access_hint_on_compaction_start
-);
-set!(
-    Java_org_rocksdb_Options_setAdviseRandomOnOpen,
-    Options,
-    bool,
-    db.advise_random_on_open
-);
-set!(
-    Java_org_rocksdb_Options_setAllow2pc,
-    Options,
-    bool,
-    db.allow_2pc
-);
-set!(
-    Java_org_rocksdb_Options_setAllowConcurrentMemtableWrite,
-    Options,
-    bool,
-    db.allow_concurrent_memtable_write
-);
-set!(
-    Java_org_rocksdb_Options_setAllowFAllocate,
-    Options,
-    bool,
-    db.allow_fallocate
-);
-set!(
-    Java_org_rocksdb_Options_setAllowIngestBehind,
-    Options,
-    bool,
-    db.allow_ingest_behind
-);
-set!(
-    Java_org_rocksdb_Options_setAllowMmapReads,
-    Options,
-    bool,
-    db.allow_mmap_reads
-);
-set!(
-    Java_org_rocksdb_Options_setAllowMmapWrites,
-    Options,
-    bool,
-    db.allow_mmap_writes
-);
-set!(
-    Java_org_rocksdb_Options_setArenaBlockSize,
-    Options,
-    i64,
-    family.arena_block_size
-);
-set!(
-    Java_org_rocksdb_Options_setAtomicFlush,
-    Options,
-    bool,
-    db.atomic_flush
-);
-set!(
-    Java_org_rocksdb_Options_setAvoidFlushDuringRecovery,
-    Options,
-    bool,
-    db.avoid_flush_during_recovery
-);
-set!(
-    Java_org_rocksdb_Options_setAvoidFlushDuringShutdown,
-    Options,
-    bool,
-    db.avoid_flush_during_shutdown
-);
-set!(
-    Java_org_rocksdb_Options_setAvoidUnnecessaryBlockingIO,
-    Options,
-    bool,
-    db.avoid_unnecessary_blocking_io
-);
-set!(
-    Java_org_rocksdb_Options_setBestEffortsRecovery,
-    Options,
-    bool,
-    db.best_efforts_recovery
-);
-set!(
-    Java_org_rocksdb_Options_setBgerrorResumeRetryInterval,
-    Options,
-    i64,
-    db.bgerror_resume_retry_interval
-);
-set!(
-    Java_org_rocksdb_Options_setBlobCompactionReadaheadSize,
-    Options,
-    i64,
-    family.blob_compaction_readahead_size
-);
-set!(
-    Java_org_rocksdb_Options_setBlobCompressionType,
-    Options,
-    i8,
-    family.blob_compression_type
-);
-set!(
-    Java_org_rocksdb_Options_setBlobFileSize,
-    Options,
-    i64,
-    family.blob_file_size
-);
-set!(
-    Java_org_rocksdb_Options_setBlobFileStartingLevel,
-    Options,
-    i32,
-    family.blob_file_starting_level
-);
-set!(
-    Java_org_rocksdb_Options_setBlobGarbageCollectionAgeCutoff,
-    Options,
-    f64,
-    family.blob_garbage_collection_age_cutoff
-);
-set!(
-    Java_org_rocksdb_Options_setBlobGarbageCollectionForceThreshold,
-    Options,
-    f64,
-    family.blob_garbage_collection_force_threshold
-);
-set!(
-    Java_org_rocksdb_Options_setBloomLocality,
-    Options,
-    i32,
-    family.bloom_locality
-);
-set!(
-    Java_org_rocksdb_Options_setBottommostCompressionType,
-    Options,
-    i8,
-    family.bottommost_compression
-);
-set!(
-    Java_org_rocksdb_Options_setBytesPerSync,
-    Options,
-    i64,
-    db.bytes_per_sync
-);
-set!(
-    Java_org_rocksdb_Options_setCompactionPriority,
-    Options,
-    i8,
-    family.compaction_pri
-);
-set!(
-    Java_org_rocksdb_Options_setCompactionReadaheadSize,
-    Options,
-    i64,
-    db.compaction_readahead_size
-);
-set!(
-    Java_org_rocksdb_Options_setCompactionStyle,
-    Options,
-    i8,
-    family.compaction_style
-);
-set!(
-    Java_org_rocksdb_Options_setCompressionType,
-    Options,
-    i8,
-    family.compression
-);
-set!(
-    Java_org_rocksdb_Options_setCreateIfMissing,
-    Options,
-    bool,
-    db.create_if_missing
-);
-set!(
-    Java_org_rocksdb_Options_setCreateMissingColumnFamilies,
-    Options,
-    bool,
-    db.create_missing_column_families
-);
-set!(
-    Java_org_rocksdb_Options_setDbWriteBufferSize,
-    Options,
-    i64,
-    db.db_write_buffer_size
-);
-set!(
-    Java_org_rocksdb_Options_setDelayedWriteRate,
-    Options,
-    i64,
-    db.delayed_write_rate
-);
-set!(
-    Java_org_rocksdb_Options_setDeleteObsoleteFilesPeriodMicros,
-    Options,
-    i64,
-    db.delete_obsolete_files_period_micros
-);
-set!(
-    Java_org_rocksdb_Options_setDisableAutoCompactions,
-    Options,
-    bool,
-    family.disable_auto_compactions
-);
-set!(
-    Java_org_rocksdb_Options_setDumpMallocStats,
-    Options,
-    bool,
-    db.dump_malloc_stats
-);
-set!(
-    Java_org_rocksdb_Options_setEnableBlobFiles,
-    Options,
-    bool,
-    family.enable_blob_files
-);
-set!(
-    Java_org_rocksdb_Options_setEnableBlobGarbageCollection,
-    Options,
-    bool,
-    family.enable_blob_garbage_collection
-);
-set!(
-    Java_org_rocksdb_Options_setEnablePipelinedWrite,
-    Options,
-    bool,
-    db.enable_pipelined_write
-);
-set!(
-    Java_org_rocksdb_Options_setEnableThreadTracking,
-    Options,
-    bool,
-    db.enable_thread_tracking
-);
-set!(
-    Java_org_rocksdb_Options_setEnableWriteThreadAdaptiveYield,
-    Options,
-    bool,
-    db.enable_write_thread_adaptive_yield
-);
-set!(
-    Java_org_rocksdb_Options_setErrorIfExists,
-    Options,
-    bool,
-    db.error_if_exists
-);
-set!(
-    Java_org_rocksdb_Options_setExperimentalMempurgeThreshold,
-    Options,
-    f64,
-    family.experimental_mempurge_threshold
-);
-set!(
-    Java_org_rocksdb_Options_setFailIfOptionsFileError,
-    Options,
-    bool,
-    db.fail_if_options_file_error
-);
-set!(
-    Java_org_rocksdb_Options_setForceConsistencyChecks,
-    Options,
-    bool,
-    family.force_consistency_checks
-);
-set!(
-    Java_org_rocksdb_Options_setHardPendingCompactionBytesLimit,
-    Options,
-    i64,
-    family.hard_pending_compaction_bytes_limit
-);
-set!(
-    Java_org_rocksdb_Options_setInfoLogLevel,
-    Options,
-    i8,
-    db.info_log_level
-);
-set!(
-    Java_org_rocksdb_Options_setInplaceUpdateNumLocks,
-    Options,
-    i64,
-    family.inplace_update_num_locks
-);
-set!(
-    Java_org_rocksdb_Options_setInplaceUpdateSupport,
-    Options,
-    bool,
-    family.inplace_update_support
-);
-set!(
-    Java_org_rocksdb_Options_setIsFdCloseOnExec,
-    Options,
-    bool,
-    db.is_fd_close_on_exec
-);
-set!(
-    Java_org_rocksdb_Options_setKeepLogFileNum,
-    Options,
-    i64,
-    db.keep_log_file_num
-);
-set!(
-    Java_org_rocksdb_Options_setLevel0FileNumCompactionTrigger,
-    Options,
-    i32,
-    family.level0_file_num_compaction_trigger
-);
-set!(
-    Java_org_rocksdb_Options_setLevel0SlowdownWritesTrigger,
-    Options,
-    i32,
-    family.level0_slowdown_writes_trigger
-);
-set!(
-    Java_org_rocksdb_Options_setLevel0StopWritesTrigger,
-    Options,
-    i32,
-    family.level0_stop_writes_trigger
-);
-set!(
-    Java_org_rocksdb_Options_setLevelCompactionDynamicLevelBytes,
-    Options,
-    bool,
-    family.level_compaction_dynamic_level_bytes
-);
-set!(
-    Java_org_rocksdb_Options_setLevelZeroFileNumCompactionTrigger,
-    Options,
-    i32,
-    family.level0_file_num_compaction_trigger
-);
-set!(
-    Java_org_rocksdb_Options_setLevelZeroSlowdownWritesTrigger,
-    Options,
-    i32,
-    family.level0_slowdown_writes_trigger
-);
-set!(
-    Java_org_rocksdb_Options_setLevelZeroStopWritesTrigger,
-    Options,
-    i32,
-    family.level0_stop_writes_trigger
-);
-set!(
-    Java_org_rocksdb_Options_setLogFileTimeToRoll,
-    Options,
-    i64,
-    db.log_file_time_to_roll
-);
-set!(
-    Java_org_rocksdb_Options_setLogReadaheadSize,
-    Options,
-    i64,
-    db.log_readahead_size
-);
-set!(
-    Java_org_rocksdb_Options_setManifestPreallocationSize,
-    Options,
-    i64,
-    db.manifest_preallocation_size
-);
-set!(
-    Java_org_rocksdb_Options_setManualWalFlush,
-    Options,
-    bool,
-    db.manual_wal_flush
-);
-set!(
-    Java_org_rocksdb_Options_setMaxBackgroundCompactions,
-    Options,
-    i32,
-    db.max_background_compactions
-);
-set!(
-    Java_org_rocksdb_Options_setMaxBackgroundFlushes,
-    Options,
-    i32,
-    db.max_background_flushes
-);
-set!(
-    Java_org_rocksdb_Options_setMaxBackgroundJobs,
-    Options,
-    i32,
-    db.max_background_jobs
-);
-set!(
-    Java_org_rocksdb_Options_setMaxBgErrorResumeCount,
-    Options,
-    i32,
-    db.max_bgerror_resume_count
-);
-set!(
-    Java_org_rocksdb_Options_setMaxBytesForLevelBase,
-    Options,
-    i64,
-    family.max_bytes_for_level_base
-);
-set!(
-    Java_org_rocksdb_Options_setMaxBytesForLevelMultiplier,
-    Options,
-    f64,
-    family.max_bytes_for_level_multiplier
-);
-set!(
-    Java_org_rocksdb_Options_setMaxCompactionBytes,
-    Options,
-    i64,
-    family.max_compaction_bytes
-);
-set!(
-    Java_org_rocksdb_Options_setMaxCompactionTriggerWakeupSeconds,
-    Options,
-    i64,
-    db.max_compaction_trigger_wakeup_seconds
-);
-set!(
-    Java_org_rocksdb_Options_setMaxFileOpeningThreads,
-    Options,
-    i32,
-    db.max_file_opening_threads
-);
-set!(
-    Java_org_rocksdb_Options_setMaxLogFileSize,
-    Options,
-    i64,
-    db.max_log_file_size
-);
-set!(
-    Java_org_rocksdb_Options_setMaxManifestFileSize,
-    Options,
-    i64,
-    db.max_manifest_file_size
-);
-set!(
-    Java_org_rocksdb_Options_setMaxOpenFiles,
-    Options,
-    i32,
-    db.max_open_files
-);
-set!(
-    Java_org_rocksdb_Options_setMaxSequentialSkipInIterations,
-    Options,
-    i64,
-    family.max_sequential_skip_in_iterations
-);
-set!(
-    Java_org_rocksdb_Options_setMaxSubcompactions,
-    Options,
-    i32,
-    db.max_subcompactions
-);
-set!(
-    Java_org_rocksdb_Options_setMaxSuccessiveMerges,
-    Options,
-    i64,
-    family.max_successive_merges
-);
-set!(
-    Java_org_rocksdb_Options_setMaxTableFilesSizeFIFO,
-    Options,
-    i64,
-    family.compaction_options_fifo.max_table_files_size
-);
-set!(
-    Java_org_rocksdb_Options_setMaxTotalWalSize,
-    Options,
-    i64,
-    db.max_total_wal_size
-);
-set!(
-    Java_org_rocksdb_Options_setMaxWriteBatchGroupSizeBytes,
-    Options,
-    i64,
-    db.max_write_batch_group_size_bytes
-);
-set!(
-    Java_org_rocksdb_Options_setMaxWriteBufferNumber,
-    Options,
-    i32,
-    family.max_write_buffer_number
-);
-set!(
-    Java_org_rocksdb_Options_setMaxWriteBufferNumberToMaintain,
-    Options,
-    i32,
-    family.max_write_buffer_number_to_maintain
-);
-set!(
-    Java_org_rocksdb_Options_setMemtableHugePageSize,
-    Options,
-    i64,
-    family.memtable_huge_page_size
-);
-set!(
-    Java_org_rocksdb_Options_setMemtableMaxRangeDeletions,
-    Options,
-    i32,
-    family.memtable_max_range_deletions
-);
-set!(
-    Java_org_rocksdb_Options_setMemtablePrefixBloomSizeRatio,
-    Options,
-    f64,
-    family.memtable_prefix_bloom_size_ratio
-);
-set!(
-    Java_org_rocksdb_Options_setMemtableWholeKeyFiltering,
-    Options,
-    bool,
-    family.memtable_whole_key_filtering
-);
-set!(
-    Java_org_rocksdb_Options_setMinBlobSize,
-    Options,
-    i64,
-    family.min_blob_size
-);
-set!(
-    Java_org_rocksdb_Options_setMinTombstonesForRangeConversion,
-    Options,
-    i32,
-    family.min_tombstones_for_range_conversion
-);
-set!(
-    Java_org_rocksdb_Options_setMinWriteBufferNumberToMerge,
-    Options,
-    i32,
-    family.min_write_buffer_number_to_merge
-);
-set!(
-    Java_org_rocksdb_Options_setNumLevels,
-    Options,
-    i32,
-    family.num_levels
-);
-set!(
-    Java_org_rocksdb_Options_setOpenFilesAsync,
-    Options,
-    bool,
-    db.open_files_async
-);
-set!(
-    Java_org_rocksdb_Options_setOptimizeFiltersForHits,
-    Options,
-    bool,
-    family.optimize_filters_for_hits
-);
-set!(
-    Java_org_rocksdb_Options_setParanoidChecks,
-    Options,
-    bool,
-    db.paranoid_checks
-);
-set!(
-    Java_org_rocksdb_Options_setParanoidFileChecks,
-    Options,
-    bool,
-    family.paranoid_file_checks
-);
-set!(
-    Java_org_rocksdb_Options_setPeriodicCompactionSeconds,
-    Options,
-    i64,
-    family.periodic_compaction_seconds
-);
-set!(
-    Java_org_rocksdb_Options_setPersistStatsToDisk,
-    Options,
-    bool,
-    db.persist_stats_to_disk
-);
-set!(
-    Java_org_rocksdb_Options_setPrepopulateBlobCache,
-    Options,
-    i8,
-    family.prepopulate_blob_cache
-);
-set!(
-    Java_org_rocksdb_Options_setRandomAccessMaxBufferSize,
-    Options,
-    i64,
-    db.random_access_max_buffer_size
-);
-set!(
-    Java_org_rocksdb_Options_setReadTriggeredCompactionThreshold,
-    Options,
-    f64,
-    family.read_triggered_compaction_threshold
-);
-set!(
-    Java_org_rocksdb_Options_setRecycleLogFileNum,
-    Options,
-    i64,
-    db.recycle_log_file_num
-);
-set!(
-    Java_org_rocksdb_Options_setReportBgIoStats,
-    Options,
-    bool,
-    family.report_bg_io_stats
-);
-set!(
-    Java_org_rocksdb_Options_setSkipCheckingSstFileSizesOnDbOpen,
-    Options,
-    bool,
-    db.skip_checking_sst_file_sizes_on_db_open
-);
-set!(
-    Java_org_rocksdb_Options_setSkipStatsUpdateOnDbOpen,
-    Options,
-    bool,
-    db.skip_stats_update_on_db_open
-);
-set!(
-    Java_org_rocksdb_Options_setSoftPendingCompactionBytesLimit,
-    Options,
-    i64,
-    family.soft_pending_compaction_bytes_limit
-);
-set!(
-    Java_org_rocksdb_Options_setStatsDumpPeriodSec,
-    Options,
-    i32,
-    db.stats_dump_period_sec
-);
-set!(
-    Java_org_rocksdb_Options_setStatsHistoryBufferSize,
-    Options,
-    i64,
-    db.stats_history_buffer_size
-);
-set!(
-    Java_org_rocksdb_Options_setStatsPersistPeriodSec,
-    Options,
-    i32,
-    db.stats_persist_period_sec
-);
-set!(
-    Java_org_rocksdb_Options_setStrictBytesPerSync,
-    Options,
-    bool,
-    db.strict_bytes_per_sync
-);
-set!(
-    Java_org_rocksdb_Options_setTableCacheNumshardbits,
-    Options,
-    i32,
-    db.table_cache_numshardbits
-);
-set!(
-    Java_org_rocksdb_Options_setTargetFileSizeBase,
-    Options,
-    i64,
-    family.target_file_size_base
-);
-set!(
-    Java_org_rocksdb_Options_setTargetFileSizeMultiplier,
-    Options,
-    i32,
-    family.target_file_size_multiplier
-);
+get!(Java_org_rocksdb_BackupEngineOptions_backupLogFiles, BackupEngineOptions, bool, backup_log_files);
+get!(Java_org_rocksdb_BackupEngineOptions_backupRateLimit, BackupEngineOptions, i64, backup_rate_limit);
+get!(Java_org_rocksdb_BackupEngineOptions_callbackTriggerIntervalSize, BackupEngineOptions, i64, callback_trigger_interval_size);
+get!(Java_org_rocksdb_BackupEngineOptions_destroyOldData, BackupEngineOptions, bool, destroy_old_data);
+get!(Java_org_rocksdb_BackupEngineOptions_maxBackgroundOperations, BackupEngineOptions, i32, max_background_operations);
+get!(Java_org_rocksdb_BackupEngineOptions_restoreRateLimit, BackupEngineOptions, i64, restore_rate_limit);
+set!(Java_org_rocksdb_BackupEngineOptions_setBackupLogFiles, BackupEngineOptions, bool, backup_log_files);
+set!(Java_org_rocksdb_BackupEngineOptions_setBackupRateLimit, BackupEngineOptions, i64, backup_rate_limit);
+set!(Java_org_rocksdb_BackupEngineOptions_setCallbackTriggerIntervalSize, BackupEngineOptions, i64, callback_trigger_interval_size);
+set!(Java_org_rocksdb_BackupEngineOptions_setDestroyOldData, BackupEngineOptions, bool, destroy_old_data);
+set!(Java_org_rocksdb_BackupEngineOptions_setMaxBackgroundOperations, BackupEngineOptions, i32, max_background_operations);
+set!(Java_org_rocksdb_BackupEngineOptions_setRestoreRateLimit, BackupEngineOptions, i64, restore_rate_limit);
+set!(Java_org_rocksdb_BackupEngineOptions_setShareFilesWithChecksum, BackupEngineOptions, bool, share_files_with_checksum);
+set!(Java_org_rocksdb_BackupEngineOptions_setShareTableFiles, BackupEngineOptions, bool, share_table_files);
+set!(Java_org_rocksdb_BackupEngineOptions_setSync, BackupEngineOptions, bool, sync);
+get!(Java_org_rocksdb_BackupEngineOptions_shareFilesWithChecksum, BackupEngineOptions, bool, share_files_with_checksum);
+get!(Java_org_rocksdb_BackupEngineOptions_shareTableFiles, BackupEngineOptions, bool, share_table_files);
+get!(Java_org_rocksdb_BackupEngineOptions_sync, BackupEngineOptions, bool, sync);
+get!(Java_org_rocksdb_BackupableDBOptions_backupLogFiles, BackupEngineOptions, bool, backup_log_files);
+get!(Java_org_rocksdb_BackupableDBOptions_backupRateLimit, BackupEngineOptions, i64, backup_rate_limit);
+get!(Java_org_rocksdb_BackupableDBOptions_callbackTriggerIntervalSize, BackupEngineOptions, i64, callback_trigger_interval_size);
+get!(Java_org_rocksdb_BackupableDBOptions_destroyOldData, BackupEngineOptions, bool, destroy_old_data);
+get!(Java_org_rocksdb_BackupableDBOptions_maxBackgroundOperations, BackupEngineOptions, i32, max_background_operations);
+get!(Java_org_rocksdb_BackupableDBOptions_restoreRateLimit, BackupEngineOptions, i64, restore_rate_limit);
+set!(Java_org_rocksdb_BackupableDBOptions_setBackupLogFiles, BackupEngineOptions, bool, backup_log_files);
+set!(Java_org_rocksdb_BackupableDBOptions_setBackupRateLimit, BackupEngineOptions, i64, backup_rate_limit);
+set!(Java_org_rocksdb_BackupableDBOptions_setCallbackTriggerIntervalSize, BackupEngineOptions, i64, callback_trigger_interval_size);
+set!(Java_org_rocksdb_BackupableDBOptions_setDestroyOldData, BackupEngineOptions, bool, destroy_old_data);
+set!(Java_org_rocksdb_BackupableDBOptions_setMaxBackgroundOperations, BackupEngineOptions, i32, max_background_operations);
+set!(Java_org_rocksdb_BackupableDBOptions_setRestoreRateLimit, BackupEngineOptions, i64, restore_rate_limit);
+set!(Java_org_rocksdb_BackupableDBOptions_setShareFilesWithChecksum, BackupEngineOptions, bool, share_files_with_checksum);
+set!(Java_org_rocksdb_BackupableDBOptions_setShareTableFiles, BackupEngineOptions, bool, share_table_files);
+set!(Java_org_rocksdb_BackupableDBOptions_setSync, BackupEngineOptions, bool, sync);
+get!(Java_org_rocksdb_BackupableDBOptions_shareFilesWithChecksum, BackupEngineOptions, bool, share_files_with_checksum);
+get!(Java_org_rocksdb_BackupableDBOptions_shareTableFiles, BackupEngineOptions, bool, share_table_files);
+get!(Java_org_rocksdb_BackupableDBOptions_sync, BackupEngineOptions, bool, sync);
+get!(Java_org_rocksdb_ColumnFamilyOptions_arenaBlockSize, Options, i64, family.arena_block_size);
+get!(Java_org_rocksdb_ColumnFamilyOptions_blobCompactionReadaheadSize, Options, i64, family.blob_compaction_readahead_size);
+get!(Java_org_rocksdb_ColumnFamilyOptions_blobCompressionType, Options, i8, family.blob_compression_type);
+get!(Java_org_rocksdb_ColumnFamilyOptions_blobFileSize, Options, i64, family.blob_file_size);
+get!(Java_org_rocksdb_ColumnFamilyOptions_blobFileStartingLevel, Options, i32, family.blob_file_starting_level);
+get!(Java_org_rocksdb_ColumnFamilyOptions_blobGarbageCollectionAgeCutoff, Options, f64, family.blob_garbage_collection_age_cutoff);
+get!(Java_org_rocksdb_ColumnFamilyOptions_blobGarbageCollectionForceThreshold, Options, f64, family.blob_garbage_collection_force_threshold);
+get!(Java_org_rocksdb_ColumnFamilyOptions_bloomLocality, Options, i32, family.bloom_locality);
+get!(Java_org_rocksdb_ColumnFamilyOptions_bottommostCompressionType, Options, i8, family.bottommost_compression);
+get!(Java_org_rocksdb_ColumnFamilyOptions_compactionPriority, Options, i8, family.compaction_pri);
+get!(Java_org_rocksdb_ColumnFamilyOptions_compactionStyle, Options, i8, family.compaction_style);
+get!(Java_org_rocksdb_ColumnFamilyOptions_compressionType, Options, i8, family.compression);
+get!(Java_org_rocksdb_ColumnFamilyOptions_disableAutoCompactions, Options, bool, family.disable_auto_compactions);
+get!(Java_org_rocksdb_ColumnFamilyOptions_enableBlobFiles, Options, bool, family.enable_blob_files);
+get!(Java_org_rocksdb_ColumnFamilyOptions_enableBlobGarbageCollection, Options, bool, family.enable_blob_garbage_collection);
+get!(Java_org_rocksdb_ColumnFamilyOptions_experimentalMempurgeThreshold, Options, f64, family.experimental_mempurge_threshold);
+get!(Java_org_rocksdb_ColumnFamilyOptions_forceConsistencyChecks, Options, bool, family.force_consistency_checks);
+get!(Java_org_rocksdb_ColumnFamilyOptions_hardPendingCompactionBytesLimit, Options, i64, family.hard_pending_compaction_bytes_limit);
+get!(Java_org_rocksdb_ColumnFamilyOptions_inplaceUpdateNumLocks, Options, i64, family.inplace_update_num_locks);
+get!(Java_org_rocksdb_ColumnFamilyOptions_inplaceUpdateSupport, Options, bool, family.inplace_update_support);
+get!(Java_org_rocksdb_ColumnFamilyOptions_level0FileNumCompactionTrigger, Options, i32, family.level0_file_num_compaction_trigger);
+get!(Java_org_rocksdb_ColumnFamilyOptions_level0SlowdownWritesTrigger, Options, i32, family.level0_slowdown_writes_trigger);
+get!(Java_org_rocksdb_ColumnFamilyOptions_level0StopWritesTrigger, Options, i32, family.level0_stop_writes_trigger);
+get!(Java_org_rocksdb_ColumnFamilyOptions_levelCompactionDynamicLevelBytes, Options, bool, family.level_compaction_dynamic_level_bytes);
+get!(Java_org_rocksdb_ColumnFamilyOptions_levelZeroFileNumCompactionTrigger, Options, i32, family.level0_file_num_compaction_trigger);
+get!(Java_org_rocksdb_ColumnFamilyOptions_levelZeroSlowdownWritesTrigger, Options, i32, family.level0_slowdown_writes_trigger);
+get!(Java_org_rocksdb_ColumnFamilyOptions_levelZeroStopWritesTrigger, Options, i32, family.level0_stop_writes_trigger);
+get!(Java_org_rocksdb_ColumnFamilyOptions_maxBytesForLevelBase, Options, i64, family.max_bytes_for_level_base);
+get!(Java_org_rocksdb_ColumnFamilyOptions_maxBytesForLevelMultiplier, Options, f64, family.max_bytes_for_level_multiplier);
+get!(Java_org_rocksdb_ColumnFamilyOptions_maxCompactionBytes, Options, i64, family.max_compaction_bytes);
+get!(Java_org_rocksdb_ColumnFamilyOptions_maxSequentialSkipInIterations, Options, i64, family.max_sequential_skip_in_iterations);
+get!(Java_org_rocksdb_ColumnFamilyOptions_maxSuccessiveMerges, Options, i64, family.max_successive_merges);
+get!(Java_org_rocksdb_ColumnFamilyOptions_maxTableFilesSizeFIFO, Options, i64, family.compaction_options_fifo.max_table_files_size);
+get!(Java_org_rocksdb_ColumnFamilyOptions_maxWriteBufferNumber, Options, i32, family.max_write_buffer_number);
+get!(Java_org_rocksdb_ColumnFamilyOptions_maxWriteBufferNumberToMaintain, Options, i32, family.max_write_buffer_number_to_maintain);
+get!(Java_org_rocksdb_ColumnFamilyOptions_memtableHugePageSize, Options, i64, family.memtable_huge_page_size);
+get!(Java_org_rocksdb_ColumnFamilyOptions_memtableMaxRangeDeletions, Options, i32, family.memtable_max_range_deletions);
+get!(Java_org_rocksdb_ColumnFamilyOptions_memtablePrefixBloomSizeRatio, Options, f64, family.memtable_prefix_bloom_size_ratio);
+get!(Java_org_rocksdb_ColumnFamilyOptions_memtableWholeKeyFiltering, Options, bool, family.memtable_whole_key_filtering);
+get!(Java_org_rocksdb_ColumnFamilyOptions_minBlobSize, Options, i64, family.min_blob_size);
+get!(Java_org_rocksdb_ColumnFamilyOptions_minTombstonesForRangeConversion, Options, i32, family.min_tombstones_for_range_conversion);
+get!(Java_org_rocksdb_ColumnFamilyOptions_minWriteBufferNumberToMerge, Options, i32, family.min_write_buffer_number_to_merge);
+get!(Java_org_rocksdb_ColumnFamilyOptions_numLevels, Options, i32, family.num_levels);
+get!(Java_org_rocksdb_ColumnFamilyOptions_optimizeFiltersForHits, Options, bool, family.optimize_filters_for_hits);
+get!(Java_org_rocksdb_ColumnFamilyOptions_paranoidFileChecks, Options, bool, family.paranoid_file_checks);
+get!(Java_org_rocksdb_ColumnFamilyOptions_periodicCompactionSeconds, Options, i64, family.periodic_compaction_seconds);
+get!(Java_org_rocksdb_ColumnFamilyOptions_prepopulateBlobCache, Options, i8, family.prepopulate_blob_cache);
+get!(Java_org_rocksdb_ColumnFamilyOptions_readTriggeredCompactionThreshold, Options, f64, family.read_triggered_compaction_threshold);
+get!(Java_org_rocksdb_ColumnFamilyOptions_reportBgIoStats, Options, bool, family.report_bg_io_stats);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setArenaBlockSize, Options, i64, family.arena_block_size);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setBlobCompactionReadaheadSize, Options, i64, family.blob_compaction_readahead_size);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setBlobCompressionType, Options, i8, family.blob_compression_type);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setBlobFileSize, Options, i64, family.blob_file_size);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setBlobFileStartingLevel, Options, i32, family.blob_file_starting_level);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setBlobGarbageCollectionAgeCutoff, Options, f64, family.blob_garbage_collection_age_cutoff);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setBlobGarbageCollectionForceThreshold, Options, f64, family.blob_garbage_collection_force_threshold);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setBloomLocality, Options, i32, family.bloom_locality);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setBottommostCompressionType, Options, i8, family.bottommost_compression);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setCompactionPriority, Options, i8, family.compaction_pri);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setCompactionStyle, Options, i8, family.compaction_style);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setCompressionType, Options, i8, family.compression);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setDisableAutoCompactions, Options, bool, family.disable_auto_compactions);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setEnableBlobFiles, Options, bool, family.enable_blob_files);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setEnableBlobGarbageCollection, Options, bool, family.enable_blob_garbage_collection);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setExperimentalMempurgeThreshold, Options, f64, family.experimental_mempurge_threshold);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setForceConsistencyChecks, Options, bool, family.force_consistency_checks);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setHardPendingCompactionBytesLimit, Options, i64, family.hard_pending_compaction_bytes_limit);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setInplaceUpdateNumLocks, Options, i64, family.inplace_update_num_locks);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setInplaceUpdateSupport, Options, bool, family.inplace_update_support);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setLevel0FileNumCompactionTrigger, Options, i32, family.level0_file_num_compaction_trigger);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setLevel0SlowdownWritesTrigger, Options, i32, family.level0_slowdown_writes_trigger);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setLevel0StopWritesTrigger, Options, i32, family.level0_stop_writes_trigger);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setLevelCompactionDynamicLevelBytes, Options, bool, family.level_compaction_dynamic_level_bytes);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroFileNumCompactionTrigger, Options, i32, family.level0_file_num_compaction_trigger);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroSlowdownWritesTrigger, Options, i32, family.level0_slowdown_writes_trigger);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroStopWritesTrigger, Options, i32, family.level0_stop_writes_trigger);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMaxBytesForLevelBase, Options, i64, family.max_bytes_for_level_base);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMaxBytesForLevelMultiplier, Options, f64, family.max_bytes_for_level_multiplier);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMaxCompactionBytes, Options, i64, family.max_compaction_bytes);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMaxSequentialSkipInIterations, Options, i64, family.max_sequential_skip_in_iterations);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMaxSuccessiveMerges, Options, i64, family.max_successive_merges);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMaxTableFilesSizeFIFO, Options, i64, family.compaction_options_fifo.max_table_files_size);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMaxWriteBufferNumber, Options, i32, family.max_write_buffer_number);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMaxWriteBufferNumberToMaintain, Options, i32, family.max_write_buffer_number_to_maintain);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMemtableHugePageSize, Options, i64, family.memtable_huge_page_size);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMemtableMaxRangeDeletions, Options, i32, family.memtable_max_range_deletions);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMemtablePrefixBloomSizeRatio, Options, f64, family.memtable_prefix_bloom_size_ratio);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMemtableWholeKeyFiltering, Options, bool, family.memtable_whole_key_filtering);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMinBlobSize, Options, i64, family.min_blob_size);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMinTombstonesForRangeConversion, Options, i32, family.min_tombstones_for_range_conversion);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setMinWriteBufferNumberToMerge, Options, i32, family.min_write_buffer_number_to_merge);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setNumLevels, Options, i32, family.num_levels);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setOptimizeFiltersForHits, Options, bool, family.optimize_filters_for_hits);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setParanoidFileChecks, Options, bool, family.paranoid_file_checks);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setPeriodicCompactionSeconds, Options, i64, family.periodic_compaction_seconds);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setPrepopulateBlobCache, Options, i8, family.prepopulate_blob_cache);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setReadTriggeredCompactionThreshold, Options, f64, family.read_triggered_compaction_threshold);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setReportBgIoStats, Options, bool, family.report_bg_io_stats);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setSoftPendingCompactionBytesLimit, Options, i64, family.soft_pending_compaction_bytes_limit);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setTargetFileSizeBase, Options, i64, family.target_file_size_base);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setTargetFileSizeMultiplier, Options, i32, family.target_file_size_multiplier);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setTtl, Options, i64, family.ttl);
+set!(Java_org_rocksdb_ColumnFamilyOptions_setWriteBufferSize, Options, i64, family.write_buffer_size);
+get!(Java_org_rocksdb_ColumnFamilyOptions_softPendingCompactionBytesLimit, Options, i64, family.soft_pending_compaction_bytes_limit);
+get!(Java_org_rocksdb_ColumnFamilyOptions_targetFileSizeBase, Options, i64, family.target_file_size_base);
+get!(Java_org_rocksdb_ColumnFamilyOptions_targetFileSizeMultiplier, Options, i32, family.target_file_size_multiplier);
+get!(Java_org_rocksdb_ColumnFamilyOptions_ttl, Options, i64, family.ttl);
+get!(Java_org_rocksdb_ColumnFamilyOptions_writeBufferSize, Options, i64, family.write_buffer_size);
+get!(Java_org_rocksdb_CompactRangeOptions_allowWriteStall, CompactRangeOptions, bool, allow_write_stall);
+get!(Java_org_rocksdb_CompactRangeOptions_changeLevel, CompactRangeOptions, bool, change_level);
+get!(Java_org_rocksdb_CompactRangeOptions_exclusiveManualCompaction, CompactRangeOptions, bool, exclusive_manual_compaction);
+get!(Java_org_rocksdb_CompactRangeOptions_maxSubcompactions, CompactRangeOptions, i32, max_subcompactions);
+set!(Java_org_rocksdb_CompactRangeOptions_setAllowWriteStall, CompactRangeOptions, bool, allow_write_stall);
+set!(Java_org_rocksdb_CompactRangeOptions_setChangeLevel, CompactRangeOptions, bool, change_level);
+set!(Java_org_rocksdb_CompactRangeOptions_setExclusiveManualCompaction, CompactRangeOptions, bool, exclusive_manual_compaction);
+set!(Java_org_rocksdb_CompactRangeOptions_setMaxSubcompactions, CompactRangeOptions, i32, max_subcompactions);
+set!(Java_org_rocksdb_CompactRangeOptions_setTargetLevel, CompactRangeOptions, i32, target_level);
+set!(Java_org_rocksdb_CompactRangeOptions_setTargetPathId, CompactRangeOptions, i32, target_path_id);
+get!(Java_org_rocksdb_CompactRangeOptions_targetLevel, CompactRangeOptions, i32, target_level);
+get!(Java_org_rocksdb_CompactRangeOptions_targetPathId, CompactRangeOptions, i32, target_path_id);
+get!(Java_org_rocksdb_CompactionOptions_maxSubcompactions, CompactFilesOptions, i32, max_subcompactions);
+get!(Java_org_rocksdb_CompactionOptions_outputFileSizeLimit, CompactFilesOptions, i64, output_file_size_limit);
+set!(Java_org_rocksdb_CompactionOptions_setMaxSubcompactions, CompactFilesOptions, i32, max_subcompactions);
+set!(Java_org_rocksdb_CompactionOptions_setOutputFileSizeLimit, CompactFilesOptions, i64, output_file_size_limit);
+get!(Java_org_rocksdb_CompactionOptionsFIFO_allowCompaction, FifoSettings, bool, allow_compaction);
+get!(Java_org_rocksdb_CompactionOptionsFIFO_maxDataFilesSize, FifoSettings, i64, max_data_files_size);
+get!(Java_org_rocksdb_CompactionOptionsFIFO_maxTableFilesSize, FifoSettings, i64, max_table_files_size);
+set!(Java_org_rocksdb_CompactionOptionsFIFO_setAllowCompaction, FifoSettings, bool, allow_compaction);
+set!(Java_org_rocksdb_CompactionOptionsFIFO_setMaxDataFilesSize, FifoSettings, i64, max_data_files_size);
+set!(Java_org_rocksdb_CompactionOptionsFIFO_setMaxTableFilesSize, FifoSettings, i64, max_table_files_size);
+set!(Java_org_rocksdb_CompactionOptionsFIFO_setUseKvRatioCompaction, FifoSettings, bool, use_kv_ratio_compaction);
+get!(Java_org_rocksdb_CompactionOptionsFIFO_useKvRatioCompaction, FifoSettings, bool, use_kv_ratio_compaction);
+get!(Java_org_rocksdb_CompactionOptionsUniversal_allowTrivialMove, UniversalSettings, bool, allow_trivial_move);
+get!(Java_org_rocksdb_CompactionOptionsUniversal_compressionSizePercent, UniversalSettings, i32, compression_size_percent);
+get!(Java_org_rocksdb_CompactionOptionsUniversal_maxMergeWidth, UniversalSettings, i32, max_merge_width);
+get!(Java_org_rocksdb_CompactionOptionsUniversal_maxSizeAmplificationPercent, UniversalSettings, i32, max_size_amplification_percent);
+get!(Java_org_rocksdb_CompactionOptionsUniversal_minMergeWidth, UniversalSettings, i32, min_merge_width);
+set!(Java_org_rocksdb_CompactionOptionsUniversal_setAllowTrivialMove, UniversalSettings, bool, allow_trivial_move);
+set!(Java_org_rocksdb_CompactionOptionsUniversal_setCompressionSizePercent, UniversalSettings, i32, compression_size_percent);
+set!(Java_org_rocksdb_CompactionOptionsUniversal_setMaxMergeWidth, UniversalSettings, i32, max_merge_width);
+set!(Java_org_rocksdb_CompactionOptionsUniversal_setMaxSizeAmplificationPercent, UniversalSettings, i32, max_size_amplification_percent);
+set!(Java_org_rocksdb_CompactionOptionsUniversal_setMinMergeWidth, UniversalSettings, i32, min_merge_width);
+set!(Java_org_rocksdb_CompactionOptionsUniversal_setSizeRatio, UniversalSettings, i32, size_ratio);
+set!(Java_org_rocksdb_CompactionOptionsUniversal_setStopStyle, UniversalSettings, i8, stop_style);
+get!(Java_org_rocksdb_CompactionOptionsUniversal_sizeRatio, UniversalSettings, i32, size_ratio);
+get!(Java_org_rocksdb_CompactionOptionsUniversal_stopStyle, UniversalSettings, i8, stop_style);
+get!(Java_org_rocksdb_CompressionOptions_enabled, CompressionSettings, bool, enabled);
+get!(Java_org_rocksdb_CompressionOptions_level, CompressionSettings, i32, level);
+get!(Java_org_rocksdb_CompressionOptions_maxDictBytes, CompressionSettings, i32, max_dict_bytes);
+set!(Java_org_rocksdb_CompressionOptions_setEnabled, CompressionSettings, bool, enabled);
+set!(Java_org_rocksdb_CompressionOptions_setLevel, CompressionSettings, i32, level);
+set!(Java_org_rocksdb_CompressionOptions_setMaxDictBytes, CompressionSettings, i32, max_dict_bytes);
+set!(Java_org_rocksdb_CompressionOptions_setStrategy, CompressionSettings, i32, strategy);
+set!(Java_org_rocksdb_CompressionOptions_setWindowBits, CompressionSettings, i32, window_bits);
+set!(Java_org_rocksdb_CompressionOptions_setZstdMaxTrainBytes, CompressionSettings, i32, zstd_max_train_bytes);
+get!(Java_org_rocksdb_CompressionOptions_strategy, CompressionSettings, i32, strategy);
+get!(Java_org_rocksdb_CompressionOptions_windowBits, CompressionSettings, i32, window_bits);
+get!(Java_org_rocksdb_CompressionOptions_zstdMaxTrainBytes, CompressionSettings, i32, zstd_max_train_bytes);
+get!(Java_org_rocksdb_DBOptions_accessHintOnCompactionStart, Options, i8, db.access_hint_on_compaction_start);
+get!(Java_org_rocksdb_DBOptions_adviseRandomOnOpen, Options, bool, db.advise_random_on_open);
+get!(Java_org_rocksdb_DBOptions_allow2pc, Options, bool, db.allow_2pc);
+get!(Java_org_rocksdb_DBOptions_allowConcurrentMemtableWrite, Options, bool, db.allow_concurrent_memtable_write);
+get!(Java_org_rocksdb_DBOptions_allowFAllocate, Options, bool, db.allow_fallocate);
+get!(Java_org_rocksdb_DBOptions_allowIngestBehind, Options, bool, db.allow_ingest_behind);
+get!(Java_org_rocksdb_DBOptions_allowMmapReads, Options, bool, db.allow_mmap_reads);
+get!(Java_org_rocksdb_DBOptions_allowMmapWrites, Options, bool, db.allow_mmap_writes);
+get!(Java_org_rocksdb_DBOptions_atomicFlush, Options, bool, db.atomic_flush);
+get!(Java_org_rocksdb_DBOptions_avoidFlushDuringRecovery, Options, bool, db.avoid_flush_during_recovery);
+get!(Java_org_rocksdb_DBOptions_avoidFlushDuringShutdown, Options, bool, db.avoid_flush_during_shutdown);
+get!(Java_org_rocksdb_DBOptions_avoidUnnecessaryBlockingIO, Options, bool, db.avoid_unnecessary_blocking_io);
+get!(Java_org_rocksdb_DBOptions_bestEffortsRecovery, Options, bool, db.best_efforts_recovery);
+get!(Java_org_rocksdb_DBOptions_bgerrorResumeRetryInterval, Options, i64, db.bgerror_resume_retry_interval);
+get!(Java_org_rocksdb_DBOptions_bytesPerSync, Options, i64, db.bytes_per_sync);
+get!(Java_org_rocksdb_DBOptions_compactionReadaheadSize, Options, i64, db.compaction_readahead_size);
+get!(Java_org_rocksdb_DBOptions_createIfMissing, Options, bool, db.create_if_missing);
+get!(Java_org_rocksdb_DBOptions_createMissingColumnFamilies, Options, bool, db.create_missing_column_families);
+get!(Java_org_rocksdb_DBOptions_dbWriteBufferSize, Options, i64, db.db_write_buffer_size);
+get!(Java_org_rocksdb_DBOptions_delayedWriteRate, Options, i64, db.delayed_write_rate);
+get!(Java_org_rocksdb_DBOptions_deleteObsoleteFilesPeriodMicros, Options, i64, db.delete_obsolete_files_period_micros);
+get!(Java_org_rocksdb_DBOptions_dumpMallocStats, Options, bool, db.dump_malloc_stats);
+get!(Java_org_rocksdb_DBOptions_enablePipelinedWrite, Options, bool, db.enable_pipelined_write);
+get!(Java_org_rocksdb_DBOptions_enableThreadTracking, Options, bool, db.enable_thread_tracking);
+get!(Java_org_rocksdb_DBOptions_enableWriteThreadAdaptiveYield, Options, bool, db.enable_write_thread_adaptive_yield);
+get!(Java_org_rocksdb_DBOptions_errorIfExists, Options, bool, db.error_if_exists);
+get!(Java_org_rocksdb_DBOptions_failIfOptionsFileError, Options, bool, db.fail_if_options_file_error);
+get!(Java_org_rocksdb_DBOptions_infoLogLevel, Options, i8, db.info_log_level);
+get!(Java_org_rocksdb_DBOptions_isFdCloseOnExec, Options, bool, db.is_fd_close_on_exec);
+get!(Java_org_rocksdb_DBOptions_keepLogFileNum, Options, i64, db.keep_log_file_num);
+get!(Java_org_rocksdb_DBOptions_logFileTimeToRoll, Options, i64, db.log_file_time_to_roll);
+get!(Java_org_rocksdb_DBOptions_logReadaheadSize, Options, i64, db.log_readahead_size);
+get!(Java_org_rocksdb_DBOptions_manifestPreallocationSize, Options, i64, db.manifest_preallocation_size);
+get!(Java_org_rocksdb_DBOptions_manualWalFlush, Options, bool, db.manual_wal_flush);
+get!(Java_org_rocksdb_DBOptions_maxBackgroundCompactions, Options, i32, db.max_background_compactions);
+get!(Java_org_rocksdb_DBOptions_maxBackgroundFlushes, Options, i32, db.max_background_flushes);
+get!(Java_org_rocksdb_DBOptions_maxBackgroundJobs, Options, i32, db.max_background_jobs);
+get!(Java_org_rocksdb_DBOptions_maxBgerrorResumeCount, Options, i32, db.max_bgerror_resume_count);
+get!(Java_org_rocksdb_DBOptions_maxCompactionTriggerWakeupSeconds, Options, i64, db.max_compaction_trigger_wakeup_seconds);
+get!(Java_org_rocksdb_DBOptions_maxFileOpeningThreads, Options, i32, db.max_file_opening_threads);
+get!(Java_org_rocksdb_DBOptions_maxLogFileSize, Options, i64, db.max_log_file_size);
+get!(Java_org_rocksdb_DBOptions_maxManifestFileSize, Options, i64, db.max_manifest_file_size);
+get!(Java_org_rocksdb_DBOptions_maxOpenFiles, Options, i32, db.max_open_files);
+get!(Java_org_rocksdb_DBOptions_maxSubcompactions, Options, i32, db.max_subcompactions);
+get!(Java_org_rocksdb_DBOptions_maxTotalWalSize, Options, i64, db.max_total_wal_size);
+get!(Java_org_rocksdb_DBOptions_maxWriteBatchGroupSizeBytes, Options, i64, db.max_write_batch_group_size_bytes);
+get!(Java_org_rocksdb_DBOptions_openFilesAsync, Options, bool, db.open_files_async);
+get!(Java_org_rocksdb_DBOptions_paranoidChecks, Options, bool, db.paranoid_checks);
+get!(Java_org_rocksdb_DBOptions_persistStatsToDisk, Options, bool, db.persist_stats_to_disk);
+get!(Java_org_rocksdb_DBOptions_randomAccessMaxBufferSize, Options, i64, db.random_access_max_buffer_size);
+get!(Java_org_rocksdb_DBOptions_recycleLogFileNum, Options, i64, db.recycle_log_file_num);
+set!(Java_org_rocksdb_DBOptions_setAccessHintOnCompactionStart, Options, i8, db.access_hint_on_compaction_start);
+set!(Java_org_rocksdb_DBOptions_setAdviseRandomOnOpen, Options, bool, db.advise_random_on_open);
+set!(Java_org_rocksdb_DBOptions_setAllow2pc, Options, bool, db.allow_2pc);
+set!(Java_org_rocksdb_DBOptions_setAllowConcurrentMemtableWrite, Options, bool, db.allow_concurrent_memtable_write);
+set!(Java_org_rocksdb_DBOptions_setAllowFAllocate, Options, bool, db.allow_fallocate);
+set!(Java_org_rocksdb_DBOptions_setAllowIngestBehind, Options, bool, db.allow_ingest_behind);
+set!(Java_org_rocksdb_DBOptions_setAllowMmapReads, Options, bool, db.allow_mmap_reads);
+set!(Java_org_rocksdb_DBOptions_setAllowMmapWrites, Options, bool, db.allow_mmap_writes);
+set!(Java_org_rocksdb_DBOptions_setAtomicFlush, Options, bool, db.atomic_flush);
+set!(Java_org_rocksdb_DBOptions_setAvoidFlushDuringRecovery, Options, bool, db.avoid_flush_during_recovery);
+set!(Java_org_rocksdb_DBOptions_setAvoidFlushDuringShutdown, Options, bool, db.avoid_flush_during_shutdown);
+set!(Java_org_rocksdb_DBOptions_setAvoidUnnecessaryBlockingIO, Options, bool, db.avoid_unnecessary_blocking_io);
+set!(Java_org_rocksdb_DBOptions_setBestEffortsRecovery, Options, bool, db.best_efforts_recovery);
+set!(Java_org_rocksdb_DBOptions_setBgerrorResumeRetryInterval, Options, i64, db.bgerror_resume_retry_interval);
+set!(Java_org_rocksdb_DBOptions_setBytesPerSync, Options, i64, db.bytes_per_sync);
+set!(Java_org_rocksdb_DBOptions_setCompactionReadaheadSize, Options, i64, db.compaction_readahead_size);
+set!(Java_org_rocksdb_DBOptions_setCreateIfMissing, Options, bool, db.create_if_missing);
+set!(Java_org_rocksdb_DBOptions_setCreateMissingColumnFamilies, Options, bool, db.create_missing_column_families);
+set!(Java_org_rocksdb_DBOptions_setDbWriteBufferSize, Options, i64, db.db_write_buffer_size);
+set!(Java_org_rocksdb_DBOptions_setDelayedWriteRate, Options, i64, db.delayed_write_rate);
+set!(Java_org_rocksdb_DBOptions_setDeleteObsoleteFilesPeriodMicros, Options, i64, db.delete_obsolete_files_period_micros);
+set!(Java_org_rocksdb_DBOptions_setDumpMallocStats, Options, bool, db.dump_malloc_stats);
+set!(Java_org_rocksdb_DBOptions_setEnablePipelinedWrite, Options, bool, db.enable_pipelined_write);
+set!(Java_org_rocksdb_DBOptions_setEnableThreadTracking, Options, bool, db.enable_thread_tracking);
+set!(Java_org_rocksdb_DBOptions_setEnableWriteThreadAdaptiveYield, Options, bool, db.enable_write_thread_adaptive_yield);
+set!(Java_org_rocksdb_DBOptions_setErrorIfExists, Options, bool, db.error_if_exists);
+set!(Java_org_rocksdb_DBOptions_setFailIfOptionsFileError, Options, bool, db.fail_if_options_file_error);
+set!(Java_org_rocksdb_DBOptions_setInfoLogLevel, Options, i8, db.info_log_level);
+set!(Java_org_rocksdb_DBOptions_setIsFdCloseOnExec, Options, bool, db.is_fd_close_on_exec);
+set!(Java_org_rocksdb_DBOptions_setKeepLogFileNum, Options, i64, db.keep_log_file_num);
+set!(Java_org_rocksdb_DBOptions_setLogFileTimeToRoll, Options, i64, db.log_file_time_to_roll);
+set!(Java_org_rocksdb_DBOptions_setLogReadaheadSize, Options, i64, db.log_readahead_size);
+set!(Java_org_rocksdb_DBOptions_setManifestPreallocationSize, Options, i64, db.manifest_preallocation_size);
+set!(Java_org_rocksdb_DBOptions_setManualWalFlush, Options, bool, db.manual_wal_flush);
+set!(Java_org_rocksdb_DBOptions_setMaxBackgroundCompactions, Options, i32, db.max_background_compactions);
+set!(Java_org_rocksdb_DBOptions_setMaxBackgroundFlushes, Options, i32, db.max_background_flushes);
+set!(Java_org_rocksdb_DBOptions_setMaxBackgroundJobs, Options, i32, db.max_background_jobs);
+set!(Java_org_rocksdb_DBOptions_setMaxBgErrorResumeCount, Options, i32, db.max_bgerror_resume_count);
+set!(Java_org_rocksdb_DBOptions_setMaxCompactionTriggerWakeupSeconds, Options, i64, db.max_compaction_trigger_wakeup_seconds);
+set!(Java_org_rocksdb_DBOptions_setMaxFileOpeningThreads, Options, i32, db.max_file_opening_threads);
+set!(Java_org_rocksdb_DBOptions_setMaxLogFileSize, Options, i64, db.max_log_file_size);
+set!(Java_org_rocksdb_DBOptions_setMaxManifestFileSize, Options, i64, db.max_manifest_file_size);
+set!(Java_org_rocksdb_DBOptions_setMaxOpenFiles, Options, i32, db.max_open_files);
+set!(Java_org_rocksdb_DBOptions_setMaxSubcompactions, Options, i32, db.max_subcompactions);
+set!(Java_org_rocksdb_DBOptions_setMaxTotalWalSize, Options, i64, db.max_total_wal_size);
+set!(Java_org_rocksdb_DBOptions_setMaxWriteBatchGroupSizeBytes, Options, i64, db.max_write_batch_group_size_bytes);
+set!(Java_org_rocksdb_DBOptions_setOpenFilesAsync, Options, bool, db.open_files_async);
+set!(Java_org_rocksdb_DBOptions_setParanoidChecks, Options, bool, db.paranoid_checks);
+set!(Java_org_rocksdb_DBOptions_setPersistStatsToDisk, Options, bool, db.persist_stats_to_disk);
+set!(Java_org_rocksdb_DBOptions_setRandomAccessMaxBufferSize, Options, i64, db.random_access_max_buffer_size);
+set!(Java_org_rocksdb_DBOptions_setRecycleLogFileNum, Options, i64, db.recycle_log_file_num);
+set!(Java_org_rocksdb_DBOptions_setSkipCheckingSstFileSizesOnDbOpen, Options, bool, db.skip_checking_sst_file_sizes_on_db_open);
+set!(Java_org_rocksdb_DBOptions_setSkipStatsUpdateOnDbOpen, Options, bool, db.skip_stats_update_on_db_open);
+set!(Java_org_rocksdb_DBOptions_setStatsDumpPeriodSec, Options, i32, db.stats_dump_period_sec);
+set!(Java_org_rocksdb_DBOptions_setStatsHistoryBufferSize, Options, i64, db.stats_history_buffer_size);
+set!(Java_org_rocksdb_DBOptions_setStatsPersistPeriodSec, Options, i32, db.stats_persist_period_sec);
+set!(Java_org_rocksdb_DBOptions_setStrictBytesPerSync, Options, bool, db.strict_bytes_per_sync);
+set!(Java_org_rocksdb_DBOptions_setTableCacheNumshardbits, Options, i32, db.table_cache_numshardbits);
+set!(Java_org_rocksdb_DBOptions_setTwoWriteQueues, Options, bool, db.two_write_queues);
+set!(Java_org_rocksdb_DBOptions_setUnorderedWrite, Options, bool, db.unordered_write);
+set!(Java_org_rocksdb_DBOptions_setUseAdaptiveMutex, Options, bool, db.use_adaptive_mutex);
+set!(Java_org_rocksdb_DBOptions_setUseDirectIoForFlushAndCompaction, Options, bool, db.use_direct_io_for_flush_and_compaction);
+set!(Java_org_rocksdb_DBOptions_setUseDirectReads, Options, bool, db.use_direct_reads);
+set!(Java_org_rocksdb_DBOptions_setUseFsync, Options, bool, db.use_fsync);
+set!(Java_org_rocksdb_DBOptions_setWalBytesPerSync, Options, i64, db.wal_bytes_per_sync);
+set!(Java_org_rocksdb_DBOptions_setWalRecoveryMode, Options, i8, db.wal_recovery_mode);
+set!(Java_org_rocksdb_DBOptions_setWalSizeLimitMB, Options, i64, db.wal_size_limit_mb);
+set!(Java_org_rocksdb_DBOptions_setWalTtlSeconds, Options, i64, db.wal_ttl_seconds);
+set!(Java_org_rocksdb_DBOptions_setWritableFileMaxBufferSize, Options, i64, db.writable_file_max_buffer_size);
+set!(Java_org_rocksdb_DBOptions_setWriteDbidToManifest, Options, bool, db.write_dbid_to_manifest);
+set!(Java_org_rocksdb_DBOptions_setWriteThreadMaxYieldUsec, Options, i64, db.write_thread_max_yield_usec);
+set!(Java_org_rocksdb_DBOptions_setWriteThreadSlowYieldUsec, Options, i64, db.write_thread_slow_yield_usec);
+get!(Java_org_rocksdb_DBOptions_skipCheckingSstFileSizesOnDbOpen, Options, bool, db.skip_checking_sst_file_sizes_on_db_open);
+get!(Java_org_rocksdb_DBOptions_skipStatsUpdateOnDbOpen, Options, bool, db.skip_stats_update_on_db_open);
+get!(Java_org_rocksdb_DBOptions_statsDumpPeriodSec, Options, i32, db.stats_dump_period_sec);
+get!(Java_org_rocksdb_DBOptions_statsHistoryBufferSize, Options, i64, db.stats_history_buffer_size);
+get!(Java_org_rocksdb_DBOptions_statsPersistPeriodSec, Options, i32, db.stats_persist_period_sec);
+get!(Java_org_rocksdb_DBOptions_strictBytesPerSync, Options, bool, db.strict_bytes_per_sync);
+get!(Java_org_rocksdb_DBOptions_tableCacheNumshardbits, Options, i32, db.table_cache_numshardbits);
+get!(Java_org_rocksdb_DBOptions_twoWriteQueues, Options, bool, db.two_write_queues);
+get!(Java_org_rocksdb_DBOptions_unorderedWrite, Options, bool, db.unordered_write);
+get!(Java_org_rocksdb_DBOptions_useAdaptiveMutex, Options, bool, db.use_adaptive_mutex);
+get!(Java_org_rocksdb_DBOptions_useDirectIoForFlushAndCompaction, Options, bool, db.use_direct_io_for_flush_and_compaction);
+get!(Java_org_rocksdb_DBOptions_useDirectReads, Options, bool, db.use_direct_reads);
+get!(Java_org_rocksdb_DBOptions_useFsync, Options, bool, db.use_fsync);
+get!(Java_org_rocksdb_DBOptions_walBytesPerSync, Options, i64, db.wal_bytes_per_sync);
+get!(Java_org_rocksdb_DBOptions_walRecoveryMode, Options, i8, db.wal_recovery_mode);
+get!(Java_org_rocksdb_DBOptions_walSizeLimitMB, Options, i64, db.wal_size_limit_mb);
+get!(Java_org_rocksdb_DBOptions_walTtlSeconds, Options, i64, db.wal_ttl_seconds);
+get!(Java_org_rocksdb_DBOptions_writableFileMaxBufferSize, Options, i64, db.writable_file_max_buffer_size);
+get!(Java_org_rocksdb_DBOptions_writeDbidToManifest, Options, bool, db.write_dbid_to_manifest);
+get!(Java_org_rocksdb_DBOptions_writeThreadMaxYieldUsec, Options, i64, db.write_thread_max_yield_usec);
+get!(Java_org_rocksdb_DBOptions_writeThreadSlowYieldUsec, Options, i64, db.write_thread_slow_yield_usec);
+get!(Java_org_rocksdb_EnvOptions_allowFallocate, FileOptions, bool, allow_fallocate);
+get!(Java_org_rocksdb_EnvOptions_bytesPerSync, FileOptions, i64, bytes_per_sync);
+get!(Java_org_rocksdb_EnvOptions_compactionReadaheadSize, FileOptions, i64, compaction_readahead_size);
+get!(Java_org_rocksdb_EnvOptions_fallocateWithKeepSize, FileOptions, bool, fallocate_with_keep_size);
+get!(Java_org_rocksdb_EnvOptions_randomAccessMaxBufferSize, FileOptions, i64, random_access_max_buffer_size);
+set!(Java_org_rocksdb_EnvOptions_setAllowFallocate, FileOptions, bool, allow_fallocate);
+set!(Java_org_rocksdb_EnvOptions_setBytesPerSync, FileOptions, i64, bytes_per_sync);
+set!(Java_org_rocksdb_EnvOptions_setCompactionReadaheadSize, FileOptions, i64, compaction_readahead_size);
+set!(Java_org_rocksdb_EnvOptions_setFallocateWithKeepSize, FileOptions, bool, fallocate_with_keep_size);
+get!(Java_org_rocksdb_EnvOptions_setFdCloexec, FileOptions, bool, set_fd_cloexec);
+set!(Java_org_rocksdb_EnvOptions_setRandomAccessMaxBufferSize, FileOptions, i64, random_access_max_buffer_size);
+set!(Java_org_rocksdb_EnvOptions_setSetFdCloexec, FileOptions, bool, set_fd_cloexec);
+set!(Java_org_rocksdb_EnvOptions_setUseDirectReads, FileOptions, bool, use_direct_reads);
+set!(Java_org_rocksdb_EnvOptions_setUseDirectWrites, FileOptions, bool, use_direct_writes);
+set!(Java_org_rocksdb_EnvOptions_setUseMmapReads, FileOptions, bool, use_mmap_reads);
+set!(Java_org_rocksdb_EnvOptions_setUseMmapWrites, FileOptions, bool, use_mmap_writes);
+set!(Java_org_rocksdb_EnvOptions_setWritableFileMaxBufferSize, FileOptions, i64, writable_file_max_buffer_size);
+get!(Java_org_rocksdb_EnvOptions_useDirectReads, FileOptions, bool, use_direct_reads);
+get!(Java_org_rocksdb_EnvOptions_useDirectWrites, FileOptions, bool, use_direct_writes);
+get!(Java_org_rocksdb_EnvOptions_useMmapReads, FileOptions, bool, use_mmap_reads);
+get!(Java_org_rocksdb_EnvOptions_useMmapWrites, FileOptions, bool, use_mmap_writes);
+get!(Java_org_rocksdb_EnvOptions_writableFileMaxBufferSize, FileOptions, i64, writable_file_max_buffer_size);
+get!(Java_org_rocksdb_FlushOptions_allowWriteStall, FlushState, bool, flush.allow_write_stall);
+get!(Java_org_rocksdb_FlushOptions_listenerWait, FlushState, bool, listener_wait);
+set!(Java_org_rocksdb_FlushOptions_setAllowWriteStall, FlushState, bool, flush.allow_write_stall);
+set!(Java_org_rocksdb_FlushOptions_setListenerWait, FlushState, bool, listener_wait);
+set!(Java_org_rocksdb_FlushOptions_setWaitForFlush, FlushState, bool, flush.wait);
+get!(Java_org_rocksdb_FlushOptions_waitForFlush, FlushState, bool, flush.wait);
+get!(Java_org_rocksdb_ImportColumnFamilyOptions_moveFiles, ImportOptions, bool, move_files);
+set!(Java_org_rocksdb_ImportColumnFamilyOptions_setMoveFiles, ImportOptions, bool, move_files);
+get!(Java_org_rocksdb_IngestExternalFileOptions_allowBlockingFlush, IngestOptions, bool, allow_blocking_flush);
+get!(Java_org_rocksdb_IngestExternalFileOptions_allowGlobalSeqNo, IngestOptions, bool, allow_global_seqno);
+get!(Java_org_rocksdb_IngestExternalFileOptions_ingestBehind, IngestOptions, bool, ingest_behind);
+get!(Java_org_rocksdb_IngestExternalFileOptions_moveFiles, IngestOptions, bool, move_files);
+set!(Java_org_rocksdb_IngestExternalFileOptions_setAllowBlockingFlush, IngestOptions, bool, allow_blocking_flush);
+set!(Java_org_rocksdb_IngestExternalFileOptions_setAllowGlobalSeqNo, IngestOptions, bool, allow_global_seqno);
+set!(Java_org_rocksdb_IngestExternalFileOptions_setIngestBehind, IngestOptions, bool, ingest_behind);
+set!(Java_org_rocksdb_IngestExternalFileOptions_setMoveFiles, IngestOptions, bool, move_files);
+set!(Java_org_rocksdb_IngestExternalFileOptions_setSnapshotConsistency, IngestOptions, bool, snapshot_consistency);
+set!(Java_org_rocksdb_IngestExternalFileOptions_setWriteGlobalSeqno, IngestOptions, bool, write_global_seqno);
+get!(Java_org_rocksdb_IngestExternalFileOptions_snapshotConsistency, IngestOptions, bool, snapshot_consistency);
+get!(Java_org_rocksdb_IngestExternalFileOptions_writeGlobalSeqno, IngestOptions, bool, write_global_seqno);
+get!(Java_org_rocksdb_OptimisticTransactionOptions_isSetSnapshot, OptimisticTransactionOptions, bool, set_snapshot);
+set!(Java_org_rocksdb_OptimisticTransactionOptions_setSetSnapshot, OptimisticTransactionOptions, bool, set_snapshot);
+get!(Java_org_rocksdb_Options_accessHintOnCompactionStart, Options, i8, db.access_hint_on_compaction_start);
+get!(Java_org_rocksdb_Options_adviseRandomOnOpen, Options, bool, db.advise_random_on_open);
+get!(Java_org_rocksdb_Options_allow2pc, Options, bool, db.allow_2pc);
+get!(Java_org_rocksdb_Options_allowConcurrentMemtableWrite, Options, bool, db.allow_concurrent_memtable_write);
+get!(Java_org_rocksdb_Options_allowFAllocate, Options, bool, db.allow_fallocate);
+get!(Java_org_rocksdb_Options_allowIngestBehind, Options, bool, db.allow_ingest_behind);
+get!(Java_org_rocksdb_Options_allowMmapReads, Options, bool, db.allow_mmap_reads);
+get!(Java_org_rocksdb_Options_allowMmapWrites, Options, bool, db.allow_mmap_writes);
+get!(Java_org_rocksdb_Options_arenaBlockSize, Options, i64, family.arena_block_size);
+get!(Java_org_rocksdb_Options_atomicFlush, Options, bool, db.atomic_flush);
+get!(Java_org_rocksdb_Options_avoidFlushDuringRecovery, Options, bool, db.avoid_flush_during_recovery);
+get!(Java_org_rocksdb_Options_avoidFlushDuringShutdown, Options, bool, db.avoid_flush_during_shutdown);
+get!(Java_org_rocksdb_Options_avoidUnnecessaryBlockingIO, Options, bool, db.avoid_unnecessary_blocking_io);
+get!(Java_org_rocksdb_Options_bestEffortsRecovery, Options, bool, db.best_efforts_recovery);
+get!(Java_org_rocksdb_Options_bgerrorResumeRetryInterval, Options, i64, db.bgerror_resume_retry_interval);
+get!(Java_org_rocksdb_Options_blobCompactionReadaheadSize, Options, i64, family.blob_compaction_readahead_size);
+get!(Java_org_rocksdb_Options_blobCompressionType, Options, i8, family.blob_compression_type);
+get!(Java_org_rocksdb_Options_blobFileSize, Options, i64, family.blob_file_size);
+get!(Java_org_rocksdb_Options_blobFileStartingLevel, Options, i32, family.blob_file_starting_level);
+get!(Java_org_rocksdb_Options_blobGarbageCollectionAgeCutoff, Options, f64, family.blob_garbage_collection_age_cutoff);
+get!(Java_org_rocksdb_Options_blobGarbageCollectionForceThreshold, Options, f64, family.blob_garbage_collection_force_threshold);
+get!(Java_org_rocksdb_Options_bloomLocality, Options, i32, family.bloom_locality);
+get!(Java_org_rocksdb_Options_bottommostCompressionType, Options, i8, family.bottommost_compression);
+get!(Java_org_rocksdb_Options_bytesPerSync, Options, i64, db.bytes_per_sync);
+get!(Java_org_rocksdb_Options_compactionPriority, Options, i8, family.compaction_pri);
+get!(Java_org_rocksdb_Options_compactionReadaheadSize, Options, i64, db.compaction_readahead_size);
+get!(Java_org_rocksdb_Options_compactionStyle, Options, i8, family.compaction_style);
+get!(Java_org_rocksdb_Options_compressionType, Options, i8, family.compression);
+get!(Java_org_rocksdb_Options_createIfMissing, Options, bool, db.create_if_missing);
+get!(Java_org_rocksdb_Options_createMissingColumnFamilies, Options, bool, db.create_missing_column_families);
+get!(Java_org_rocksdb_Options_dbWriteBufferSize, Options, i64, db.db_write_buffer_size);
+get!(Java_org_rocksdb_Options_delayedWriteRate, Options, i64, db.delayed_write_rate);
+get!(Java_org_rocksdb_Options_deleteObsoleteFilesPeriodMicros, Options, i64, db.delete_obsolete_files_period_micros);
+get!(Java_org_rocksdb_Options_disableAutoCompactions, Options, bool, family.disable_auto_compactions);
+get!(Java_org_rocksdb_Options_dumpMallocStats, Options, bool, db.dump_malloc_stats);
+get!(Java_org_rocksdb_Options_enableBlobFiles, Options, bool, family.enable_blob_files);
+get!(Java_org_rocksdb_Options_enableBlobGarbageCollection, Options, bool, family.enable_blob_garbage_collection);
+get!(Java_org_rocksdb_Options_enablePipelinedWrite, Options, bool, db.enable_pipelined_write);
+get!(Java_org_rocksdb_Options_enableThreadTracking, Options, bool, db.enable_thread_tracking);
+get!(Java_org_rocksdb_Options_enableWriteThreadAdaptiveYield, Options, bool, db.enable_write_thread_adaptive_yield);
+get!(Java_org_rocksdb_Options_errorIfExists, Options, bool, db.error_if_exists);
+get!(Java_org_rocksdb_Options_experimentalMempurgeThreshold, Options, f64, family.experimental_mempurge_threshold);
+get!(Java_org_rocksdb_Options_failIfOptionsFileError, Options, bool, db.fail_if_options_file_error);
+get!(Java_org_rocksdb_Options_forceConsistencyChecks, Options, bool, family.force_consistency_checks);
+get!(Java_org_rocksdb_Options_hardPendingCompactionBytesLimit, Options, i64, family.hard_pending_compaction_bytes_limit);
+get!(Java_org_rocksdb_Options_infoLogLevel, Options, i8, db.info_log_level);
+get!(Java_org_rocksdb_Options_inplaceUpdateNumLocks, Options, i64, family.inplace_update_num_locks);
+get!(Java_org_rocksdb_Options_inplaceUpdateSupport, Options, bool, family.inplace_update_support);
+get!(Java_org_rocksdb_Options_isFdCloseOnExec, Options, bool, db.is_fd_close_on_exec);
+get!(Java_org_rocksdb_Options_keepLogFileNum, Options, i64, db.keep_log_file_num);
+get!(Java_org_rocksdb_Options_level0FileNumCompactionTrigger, Options, i32, family.level0_file_num_compaction_trigger);
+get!(Java_org_rocksdb_Options_level0SlowdownWritesTrigger, Options, i32, family.level0_slowdown_writes_trigger);
+get!(Java_org_rocksdb_Options_level0StopWritesTrigger, Options, i32, family.level0_stop_writes_trigger);
+get!(Java_org_rocksdb_Options_levelCompactionDynamicLevelBytes, Options, bool, family.level_compaction_dynamic_level_bytes);
+get!(Java_org_rocksdb_Options_levelZeroFileNumCompactionTrigger, Options, i32, family.level0_file_num_compaction_trigger);
+get!(Java_org_rocksdb_Options_levelZeroSlowdownWritesTrigger, Options, i32, family.level0_slowdown_writes_trigger);
+get!(Java_org_rocksdb_Options_levelZeroStopWritesTrigger, Options, i32, family.level0_stop_writes_trigger);
+get!(Java_org_rocksdb_Options_logFileTimeToRoll, Options, i64, db.log_file_time_to_roll);
+get!(Java_org_rocksdb_Options_logReadaheadSize, Options, i64, db.log_readahead_size);
+get!(Java_org_rocksdb_Options_manifestPreallocationSize, Options, i64, db.manifest_preallocation_size);
+get!(Java_org_rocksdb_Options_manualWalFlush, Options, bool, db.manual_wal_flush);
+get!(Java_org_rocksdb_Options_maxBackgroundCompactions, Options, i32, db.max_background_compactions);
+get!(Java_org_rocksdb_Options_maxBackgroundFlushes, Options, i32, db.max_background_flushes);
+get!(Java_org_rocksdb_Options_maxBackgroundJobs, Options, i32, db.max_background_jobs);
+get!(Java_org_rocksdb_Options_maxBgerrorResumeCount, Options, i32, db.max_bgerror_resume_count);
+get!(Java_org_rocksdb_Options_maxBytesForLevelBase, Options, i64, family.max_bytes_for_level_base);
+get!(Java_org_rocksdb_Options_maxBytesForLevelMultiplier, Options, f64, family.max_bytes_for_level_multiplier);
+get!(Java_org_rocksdb_Options_maxCompactionBytes, Options, i64, family.max_compaction_bytes);
+get!(Java_org_rocksdb_Options_maxCompactionTriggerWakeupSeconds, Options, i64, db.max_compaction_trigger_wakeup_seconds);
+get!(Java_org_rocksdb_Options_maxFileOpeningThreads, Options, i32, db.max_file_opening_threads);
+get!(Java_org_rocksdb_Options_maxLogFileSize, Options, i64, db.max_log_file_size);
+get!(Java_org_rocksdb_Options_maxManifestFileSize, Options, i64, db.max_manifest_file_size);
+get!(Java_org_rocksdb_Options_maxOpenFiles, Options, i32, db.max_open_files);
+get!(Java_org_rocksdb_Options_maxSequentialSkipInIterations, Options, i64, family.max_sequential_skip_in_iterations);
+get!(Java_org_rocksdb_Options_maxSubcompactions, Options, i32, db.max_subcompactions);
+get!(Java_org_rocksdb_Options_maxSuccessiveMerges, Options, i64, family.max_successive_merges);
+get!(Java_org_rocksdb_Options_maxTableFilesSizeFIFO, Options, i64, family.compaction_options_fifo.max_table_files_size);
+get!(Java_org_rocksdb_Options_maxTotalWalSize, Options, i64, db.max_total_wal_size);
+get!(Java_org_rocksdb_Options_maxWriteBatchGroupSizeBytes, Options, i64, db.max_write_batch_group_size_bytes);
+get!(Java_org_rocksdb_Options_maxWriteBufferNumber, Options, i32, family.max_write_buffer_number);
+get!(Java_org_rocksdb_Options_maxWriteBufferNumberToMaintain, Options, i32, family.max_write_buffer_number_to_maintain);
+get!(Java_org_rocksdb_Options_memtableHugePageSize, Options, i64, family.memtable_huge_page_size);
+get!(Java_org_rocksdb_Options_memtableMaxRangeDeletions, Options, i32, family.memtable_max_range_deletions);
+get!(Java_org_rocksdb_Options_memtablePrefixBloomSizeRatio, Options, f64, family.memtable_prefix_bloom_size_ratio);
+get!(Java_org_rocksdb_Options_memtableWholeKeyFiltering, Options, bool, family.memtable_whole_key_filtering);
+get!(Java_org_rocksdb_Options_minBlobSize, Options, i64, family.min_blob_size);
+get!(Java_org_rocksdb_Options_minTombstonesForRangeConversion, Options, i32, family.min_tombstones_for_range_conversion);
+get!(Java_org_rocksdb_Options_minWriteBufferNumberToMerge, Options, i32, family.min_write_buffer_number_to_merge);
+get!(Java_org_rocksdb_Options_numLevels, Options, i32, family.num_levels);
+get!(Java_org_rocksdb_Options_openFilesAsync, Options, bool, db.open_files_async);
+get!(Java_org_rocksdb_Options_optimizeFiltersForHits, Options, bool, family.optimize_filters_for_hits);
+get!(Java_org_rocksdb_Options_paranoidChecks, Options, bool, db.paranoid_checks);
+get!(Java_org_rocksdb_Options_paranoidFileChecks, Options, bool, family.paranoid_file_checks);
+get!(Java_org_rocksdb_Options_periodicCompactionSeconds, Options, i64, family.periodic_compaction_seconds);
+get!(Java_org_rocksdb_Options_persistStatsToDisk, Options, bool, db.persist_stats_to_disk);
+get!(Java_org_rocksdb_Options_prepopulateBlobCache, Options, i8, family.prepopulate_blob_cache);
+get!(Java_org_rocksdb_Options_randomAccessMaxBufferSize, Options, i64, db.random_access_max_buffer_size);
+get!(Java_org_rocksdb_Options_readTriggeredCompactionThreshold, Options, f64, family.read_triggered_compaction_threshold);
+get!(Java_org_rocksdb_Options_recycleLogFileNum, Options, i64, db.recycle_log_file_num);
+get!(Java_org_rocksdb_Options_reportBgIoStats, Options, bool, family.report_bg_io_stats);
+set!(Java_org_rocksdb_Options_setAccessHintOnCompactionStart, Options, i8, db.access_hint_on_compaction_start);
+set!(Java_org_rocksdb_Options_setAdviseRandomOnOpen, Options, bool, db.advise_random_on_open);
+set!(Java_org_rocksdb_Options_setAllow2pc, Options, bool, db.allow_2pc);
+set!(Java_org_rocksdb_Options_setAllowConcurrentMemtableWrite, Options, bool, db.allow_concurrent_memtable_write);
+set!(Java_org_rocksdb_Options_setAllowFAllocate, Options, bool, db.allow_fallocate);
+set!(Java_org_rocksdb_Options_setAllowIngestBehind, Options, bool, db.allow_ingest_behind);
+set!(Java_org_rocksdb_Options_setAllowMmapReads, Options, bool, db.allow_mmap_reads);
+set!(Java_org_rocksdb_Options_setAllowMmapWrites, Options, bool, db.allow_mmap_writes);
+set!(Java_org_rocksdb_Options_setArenaBlockSize, Options, i64, family.arena_block_size);
+set!(Java_org_rocksdb_Options_setAtomicFlush, Options, bool, db.atomic_flush);
+set!(Java_org_rocksdb_Options_setAvoidFlushDuringRecovery, Options, bool, db.avoid_flush_during_recovery);
+set!(Java_org_rocksdb_Options_setAvoidFlushDuringShutdown, Options, bool, db.avoid_flush_during_shutdown);
+set!(Java_org_rocksdb_Options_setAvoidUnnecessaryBlockingIO, Options, bool, db.avoid_unnecessary_blocking_io);
+set!(Java_org_rocksdb_Options_setBestEffortsRecovery, Options, bool, db.best_efforts_recovery);
+set!(Java_org_rocksdb_Options_setBgerrorResumeRetryInterval, Options, i64, db.bgerror_resume_retry_interval);
+set!(Java_org_rocksdb_Options_setBlobCompactionReadaheadSize, Options, i64, family.blob_compaction_readahead_size);
+set!(Java_org_rocksdb_Options_setBlobCompressionType, Options, i8, family.blob_compression_type);
+set!(Java_org_rocksdb_Options_setBlobFileSize, Options, i64, family.blob_file_size);
+set!(Java_org_rocksdb_Options_setBlobFileStartingLevel, Options, i32, family.blob_file_starting_level);
+set!(Java_org_rocksdb_Options_setBlobGarbageCollectionAgeCutoff, Options, f64, family.blob_garbage_collection_age_cutoff);
+set!(Java_org_rocksdb_Options_setBlobGarbageCollectionForceThreshold, Options, f64, family.blob_garbage_collection_force_threshold);
+set!(Java_org_rocksdb_Options_setBloomLocality, Options, i32, family.bloom_locality);
+set!(Java_org_rocksdb_Options_setBottommostCompressionType, Options, i8, family.bottommost_compression);
+set!(Java_org_rocksdb_Options_setBytesPerSync, Options, i64, db.bytes_per_sync);
+set!(Java_org_rocksdb_Options_setCompactionPriority, Options, i8, family.compaction_pri);
+set!(Java_org_rocksdb_Options_setCompactionReadaheadSize, Options, i64, db.compaction_readahead_size);
+set!(Java_org_rocksdb_Options_setCompactionStyle, Options, i8, family.compaction_style);
+set!(Java_org_rocksdb_Options_setCompressionType, Options, i8, family.compression);
+set!(Java_org_rocksdb_Options_setCreateIfMissing, Options, bool, db.create_if_missing);
+set!(Java_org_rocksdb_Options_setCreateMissingColumnFamilies, Options, bool, db.create_missing_column_families);
+set!(Java_org_rocksdb_Options_setDbWriteBufferSize, Options, i64, db.db_write_buffer_size);
+set!(Java_org_rocksdb_Options_setDelayedWriteRate, Options, i64, db.delayed_write_rate);
+set!(Java_org_rocksdb_Options_setDeleteObsoleteFilesPeriodMicros, Options, i64, db.delete_obsolete_files_period_micros);
+set!(Java_org_rocksdb_Options_setDisableAutoCompactions, Options, bool, family.disable_auto_compactions);
+set!(Java_org_rocksdb_Options_setDumpMallocStats, Options, bool, db.dump_malloc_stats);
+set!(Java_org_rocksdb_Options_setEnableBlobFiles, Options, bool, family.enable_blob_files);
+set!(Java_org_rocksdb_Options_setEnableBlobGarbageCollection, Options, bool, family.enable_blob_garbage_collection);
+set!(Java_org_rocksdb_Options_setEnablePipelinedWrite, Options, bool, db.enable_pipelined_write);
+set!(Java_org_rocksdb_Options_setEnableThreadTracking, Options, bool, db.enable_thread_tracking);
+set!(Java_org_rocksdb_Options_setEnableWriteThreadAdaptiveYield, Options, bool, db.enable_write_thread_adaptive_yield);
+set!(Java_org_rocksdb_Options_setErrorIfExists, Options, bool, db.error_if_exists);
+set!(Java_org_rocksdb_Options_setExperimentalMempurgeThreshold, Options, f64, family.experimental_mempurge_threshold);
+set!(Java_org_rocksdb_Options_setFailIfOptionsFileError, Options, bool, db.fail_if_options_file_error);
+set!(Java_org_rocksdb_Options_setForceConsistencyChecks, Options, bool, family.force_consistency_checks);
+set!(Java_org_rocksdb_Options_setHardPendingCompactionBytesLimit, Options, i64, family.hard_pending_compaction_bytes_limit);
+set!(Java_org_rocksdb_Options_setInfoLogLevel, Options, i8, db.info_log_level);
+set!(Java_org_rocksdb_Options_setInplaceUpdateNumLocks, Options, i64, family.inplace_update_num_locks);
+set!(Java_org_rocksdb_Options_setInplaceUpdateSupport, Options, bool, family.inplace_update_support);
+set!(Java_org_rocksdb_Options_setIsFdCloseOnExec, Options, bool, db.is_fd_close_on_exec);
+set!(Java_org_rocksdb_Options_setKeepLogFileNum, Options, i64, db.keep_log_file_num);
+set!(Java_org_rocksdb_Options_setLevel0FileNumCompactionTrigger, Options, i32, family.level0_file_num_compaction_trigger);
+set!(Java_org_rocksdb_Options_setLevel0SlowdownWritesTrigger, Options, i32, family.level0_slowdown_writes_trigger);
+set!(Java_org_rocksdb_Options_setLevel0StopWritesTrigger, Options, i32, family.level0_stop_writes_trigger);
+set!(Java_org_rocksdb_Options_setLevelCompactionDynamicLevelBytes, Options, bool, family.level_compaction_dynamic_level_bytes);
+set!(Java_org_rocksdb_Options_setLevelZeroFileNumCompactionTrigger, Options, i32, family.level0_file_num_compaction_trigger);
+set!(Java_org_rocksdb_Options_setLevelZeroSlowdownWritesTrigger, Options, i32, family.level0_slowdown_writes_trigger);
+set!(Java_org_rocksdb_Options_setLevelZeroStopWritesTrigger, Options, i32, family.level0_stop_writes_trigger);
+set!(Java_org_rocksdb_Options_setLogFileTimeToRoll, Options, i64, db.log_file_time_to_roll);
+set!(Java_org_rocksdb_Options_setLogReadaheadSize, Options, i64, db.log_readahead_size);
+set!(Java_org_rocksdb_Options_setManifestPreallocationSize, Options, i64, db.manifest_preallocation_size);
+set!(Java_org_rocksdb_Options_setManualWalFlush, Options, bool, db.manual_wal_flush);
+set!(Java_org_rocksdb_Options_setMaxBackgroundCompactions, Options, i32, db.max_background_compactions);
+set!(Java_org_rocksdb_Options_setMaxBackgroundFlushes, Options, i32, db.max_background_flushes);
+set!(Java_org_rocksdb_Options_setMaxBackgroundJobs, Options, i32, db.max_background_jobs);
+set!(Java_org_rocksdb_Options_setMaxBgErrorResumeCount, Options, i32, db.max_bgerror_resume_count);
+set!(Java_org_rocksdb_Options_setMaxBytesForLevelBase, Options, i64, family.max_bytes_for_level_base);
+set!(Java_org_rocksdb_Options_setMaxBytesForLevelMultiplier, Options, f64, family.max_bytes_for_level_multiplier);
+set!(Java_org_rocksdb_Options_setMaxCompactionBytes, Options, i64, family.max_compaction_bytes);
+set!(Java_org_rocksdb_Options_setMaxCompactionTriggerWakeupSeconds, Options, i64, db.max_compaction_trigger_wakeup_seconds);
+set!(Java_org_rocksdb_Options_setMaxFileOpeningThreads, Options, i32, db.max_file_opening_threads);
+set!(Java_org_rocksdb_Options_setMaxLogFileSize, Options, i64, db.max_log_file_size);
+set!(Java_org_rocksdb_Options_setMaxManifestFileSize, Options, i64, db.max_manifest_file_size);
+set!(Java_org_rocksdb_Options_setMaxOpenFiles, Options, i32, db.max_open_files);
+set!(Java_org_rocksdb_Options_setMaxSequentialSkipInIterations, Options, i64, family.max_sequential_skip_in_iterations);
+set!(Java_org_rocksdb_Options_setMaxSubcompactions, Options, i32, db.max_subcompactions);
+set!(Java_org_rocksdb_Options_setMaxSuccessiveMerges, Options, i64, family.max_successive_merges);
+set!(Java_org_rocksdb_Options_setMaxTableFilesSizeFIFO, Options, i64, family.compaction_options_fifo.max_table_files_size);
+set!(Java_org_rocksdb_Options_setMaxTotalWalSize, Options, i64, db.max_total_wal_size);
+set!(Java_org_rocksdb_Options_setMaxWriteBatchGroupSizeBytes, Options, i64, db.max_write_batch_group_size_bytes);
+set!(Java_org_rocksdb_Options_setMaxWriteBufferNumber, Options, i32, family.max_write_buffer_number);
+set!(Java_org_rocksdb_Options_setMaxWriteBufferNumberToMaintain, Options, i32, family.max_write_buffer_number_to_maintain);
+set!(Java_org_rocksdb_Options_setMemtableHugePageSize, Options, i64, family.memtable_huge_page_size);
+set!(Java_org_rocksdb_Options_setMemtableMaxRangeDeletions, Options, i32, family.memtable_max_range_deletions);
+set!(Java_org_rocksdb_Options_setMemtablePrefixBloomSizeRatio, Options, f64, family.memtable_prefix_bloom_size_ratio);
+set!(Java_org_rocksdb_Options_setMemtableWholeKeyFiltering, Options, bool, family.memtable_whole_key_filtering);
+set!(Java_org_rocksdb_Options_setMinBlobSize, Options, i64, family.min_blob_size);
+set!(Java_org_rocksdb_Options_setMinTombstonesForRangeConversion, Options, i32, family.min_tombstones_for_range_conversion);
+set!(Java_org_rocksdb_Options_setMinWriteBufferNumberToMerge, Options, i32, family.min_write_buffer_number_to_merge);
+set!(Java_org_rocksdb_Options_setNumLevels, Options, i32, family.num_levels);
+set!(Java_org_rocksdb_Options_setOpenFilesAsync, Options, bool, db.open_files_async);
+set!(Java_org_rocksdb_Options_setOptimizeFiltersForHits, Options, bool, family.optimize_filters_for_hits);
+set!(Java_org_rocksdb_Options_setParanoidChecks, Options, bool, db.paranoid_checks);
+set!(Java_org_rocksdb_Options_setParanoidFileChecks, Options, bool, family.paranoid_file_checks);
+set!(Java_org_rocksdb_Options_setPeriodicCompactionSeconds, Options, i64, family.periodic_compaction_seconds);
+set!(Java_org_rocksdb_Options_setPersistStatsToDisk, Options, bool, db.persist_stats_to_disk);
+set!(Java_org_rocksdb_Options_setPrepopulateBlobCache, Options, i8, family.prepopulate_blob_cache);
+set!(Java_org_rocksdb_Options_setRandomAccessMaxBufferSize, Options, i64, db.random_access_max_buffer_size);
+set!(Java_org_rocksdb_Options_setReadTriggeredCompactionThreshold, Options, f64, family.read_triggered_compaction_threshold);
+set!(Java_org_rocksdb_Options_setRecycleLogFileNum, Options, i64, db.recycle_log_file_num);
+set!(Java_org_rocksdb_Options_setReportBgIoStats, Options, bool, family.report_bg_io_stats);
+set!(Java_org_rocksdb_Options_setSkipCheckingSstFileSizesOnDbOpen, Options, bool, db.skip_checking_sst_file_sizes_on_db_open);
+set!(Java_org_rocksdb_Options_setSkipStatsUpdateOnDbOpen, Options, bool, db.skip_stats_update_on_db_open);
+set!(Java_org_rocksdb_Options_setSoftPendingCompactionBytesLimit, Options, i64, family.soft_pending_compaction_bytes_limit);
+set!(Java_org_rocksdb_Options_setStatsDumpPeriodSec, Options, i32, db.stats_dump_period_sec);
+set!(Java_org_rocksdb_Options_setStatsHistoryBufferSize, Options, i64, db.stats_history_buffer_size);
+set!(Java_org_rocksdb_Options_setStatsPersistPeriodSec, Options, i32, db.stats_persist_period_sec);
+set!(Java_org_rocksdb_Options_setStrictBytesPerSync, Options, bool, db.strict_bytes_per_sync);
+set!(Java_org_rocksdb_Options_setTableCacheNumshardbits, Options, i32, db.table_cache_numshardbits);
+set!(Java_org_rocksdb_Options_setTargetFileSizeBase, Options, i64, family.target_file_size_base);
+set!(Java_org_rocksdb_Options_setTargetFileSizeMultiplier, Options, i32, family.target_file_size_multiplier);
 set!(Java_org_rocksdb_Options_setTtl, Options, i64, family.ttl);
-set!(
-    Java_org_rocksdb_Options_setTwoWriteQueues,
-    Options,
-    bool,
-    db.two_write_queues
-);
-set!(
-    Java_org_rocksdb_Options_setUnorderedWrite,
-    Options,
-    bool,
-    db.unordered_write
-);
-set!(
-    Java_org_rocksdb_Options_setUseAdaptiveMutex,
-    Options,
-    bool,
-    db.use_adaptive_mutex
-);
-set!(
-    Java_org_rocksdb_Options_setUseDirectIoForFlushAndCompaction,
-    Options,
-    bool,
-    db.use_direct_io_for_flush_and_compaction
-);
-set!(
-    Java_org_rocksdb_Options_setUseDirectReads,
-    Options,
-    bool,
-    db.use_direct_reads
-);
-set!(
-    Java_org_rocksdb_Options_setUseFsync,
-    Options,
-    bool,
-    db.use_fsync
-);
-set!(
-    Java_org_rocksdb_Options_setWalBytesPerSync,
-    Options,
-    i64,
-    db.wal_bytes_per_sync
-);
-set!(
-    Java_org_rocksdb_Options_setWalRecoveryMode,
-    Options,
-    i8,
-    db.wal_recovery_mode
-);
-set!(
-    Java_org_rocksdb_Options_setWalSizeLimitMB,
-    Options,
-    i64,
-    db.wal_size_limit_mb
-);
-set!(
-    Java_org_rocksdb_Options_setWalTtlSeconds,
-    Options,
-    i64,
-    db.wal_ttl_seconds
-);
-set!(
-    Java_org_rocksdb_Options_setWritableFileMaxBufferSize,
-    Options,
-    i64,
-    db.writable_file_max_buffer_size
-);
-set!(
-    Java_org_rocksdb_Options_setWriteBufferSize,
-    Options,
-    i64,
-    family.write_buffer_size
-);
-set!(
-    Java_org_rocksdb_Options_setWriteDbidToManifest,
-    Options,
-    bool,
-    db.write_dbid_to_manifest
-);
-set!(
-    Java_org_rocksdb_Options_setWriteThreadMaxYieldUsec,
-    Options,
-    i64,
-    db.write_thread_max_yield_usec
-);
-set!(
-    Java_org_rocksdb_Options_setWriteThreadSlowYieldUsec,
-    Options,
-    i64,
-    db.write_thread_slow_yield_usec
-);
-get!(
-    Java_org_rocksdb_Options_skipCheckingSstFileSizesOnDbOpen,
-    Options,
-    bool,
-    db.skip_checking_sst_file_sizes_on_db_open
-);
-get!(
-    Java_org_rocksdb_Options_skipStatsUpdateOnDbOpen,
-    Options,
-    bool,
-    db.skip_stats_update_on_db_open
-);
-get!(
-    Java_org_rocksdb_Options_softPendingCompactionBytesLimit,
-    Options,
-    i64,
-    family.soft_pending_compaction_bytes_limit
-);
-get!(
-    Java_org_rocksdb_Options_statsDumpPeriodSec,
-    Options,
-    i32,
-    db.stats_dump_period_sec
-);
-get!(
-    Java_org_rocksdb_Options_statsHistoryBufferSize,
-    Options,
-    i64,
-    db.stats_history_buffer_size
-);
-get!(
-    Java_org_rocksdb_Options_statsPersistPeriodSec,
-    Options,
-    i32,
-    db.stats_persist_period_sec
-);
-get!(
-    Java_org_rocksdb_Options_strictBytesPerSync,
-    Options,
-    bool,
-    db.strict_bytes_per_sync
-);
-get!(
-    Java_org_rocksdb_Options_tableCacheNumshardbits,
-    Options,
-    i32,
-    db.table_cache_numshardbits
-);
-get!(
-    Java_org_rocksdb_Options_targetFileSizeBase,
-    Options,
-    i64,
-    family.target_file_size_base
-);
-get!(
-    Java_org_rocksdb_Options_targetFileSizeMultiplier,
-    Options,
-    i32,
-    family.target_file_size_multiplier
-);
+set!(Java_org_rocksdb_Options_setTwoWriteQueues, Options, bool, db.two_write_queues);
+set!(Java_org_rocksdb_Options_setUnorderedWrite, Options, bool, db.unordered_write);
+set!(Java_org_rocksdb_Options_setUseAdaptiveMutex, Options, bool, db.use_adaptive_mutex);
+set!(Java_org_rocksdb_Options_setUseDirectIoForFlushAndCompaction, Options, bool, db.use_direct_io_for_flush_and_compaction);
+set!(Java_org_rocksdb_Options_setUseDirectReads, Options, bool, db.use_direct_reads);
+set!(Java_org_rocksdb_Options_setUseFsync, Options, bool, db.use_fsync);
+set!(Java_org_rocksdb_Options_setWalBytesPerSync, Options, i64, db.wal_bytes_per_sync);
+set!(Java_org_rocksdb_Options_setWalRecoveryMode, Options, i8, db.wal_recovery_mode);
+set!(Java_org_rocksdb_Options_setWalSizeLimitMB, Options, i64, db.wal_size_limit_mb);
+set!(Java_org_rocksdb_Options_setWalTtlSeconds, Options, i64, db.wal_ttl_seconds);
+set!(Java_org_rocksdb_Options_setWritableFileMaxBufferSize, Options, i64, db.writable_file_max_buffer_size);
+set!(Java_org_rocksdb_Options_setWriteBufferSize, Options, i64, family.write_buffer_size);
+set!(Java_org_rocksdb_Options_setWriteDbidToManifest, Options, bool, db.write_dbid_to_manifest);
+set!(Java_org_rocksdb_Options_setWriteThreadMaxYieldUsec, Options, i64, db.write_thread_max_yield_usec);
+set!(Java_org_rocksdb_Options_setWriteThreadSlowYieldUsec, Options, i64, db.write_thread_slow_yield_usec);
+get!(Java_org_rocksdb_Options_skipCheckingSstFileSizesOnDbOpen, Options, bool, db.skip_checking_sst_file_sizes_on_db_open);
+get!(Java_org_rocksdb_Options_skipStatsUpdateOnDbOpen, Options, bool, db.skip_stats_update_on_db_open);
+get!(Java_org_rocksdb_Options_softPendingCompactionBytesLimit, Options, i64, family.soft_pending_compaction_bytes_limit);
+get!(Java_org_rocksdb_Options_statsDumpPeriodSec, Options, i32, db.stats_dump_period_sec);
+get!(Java_org_rocksdb_Options_statsHistoryBufferSize, Options, i64, db.stats_history_buffer_size);
+get!(Java_org_rocksdb_Options_statsPersistPeriodSec, Options, i32, db.stats_persist_period_sec);
+get!(Java_org_rocksdb_Options_strictBytesPerSync, Options, bool, db.strict_bytes_per_sync);
+get!(Java_org_rocksdb_Options_tableCacheNumshardbits, Options, i32, db.table_cache_numshardbits);
+get!(Java_org_rocksdb_Options_targetFileSizeBase, Options, i64, family.target_file_size_base);
+get!(Java_org_rocksdb_Options_targetFileSizeMultiplier, Options, i32, family.target_file_size_multiplier);
 get!(Java_org_rocksdb_Options_ttl, Options, i64, family.ttl);
-get!(
-    Java_org_rocksdb_Options_twoWriteQueues,
-    Options,
-    bool,
-    db.two_write_queues
-);
-get!(
-    Java_org_rocksdb_Options_unorderedWrite,
-    Options,
-    bool,
-    db.unordered_write
-);
-get!(
-    Java_org_rocksdb_Options_useAdaptiveMutex,
-    Options,
-    bool,
-    db.use_adaptive_mutex
-);
-get!(
-    Java_org_rocksdb_Options_useDirectIoForFlushAndCompaction,
-    Options,
-    bool,
-    db.use_direct_io_for_flush_and_compaction
-);
-get!(
-    Java_org_rocksdb_Options_useDirectReads,
-    Options,
-    bool,
-    db.use_direct_reads
-);
-get!(
-    Java_org_rocksdb_Options_useFsync,
-    Options,
-    bool,
-    db.use_fsync
-);
-get!(
-    Java_org_rocksdb_Options_walBytesPerSync,
-    Options,
-    i64,
-    db.wal_bytes_per_sync
-);
-get!(
-    Java_org_rocksdb_Options_walRecoveryMode,
-    Options,
-    i8,
-    db.wal_recovery_mode
-);
-get!(
-    Java_org_rocksdb_Options_walSizeLimitMB,
-    Options,
-    i64,
-    db.wal_size_limit_mb
-);
-get!(
-    Java_org_rocksdb_Options_walTtlSeconds,
-    Options,
-    i64,
-    db.wal_ttl_seconds
-);
-get!(
-    Java_org_rocksdb_Options_writableFileMaxBufferSize,
-    Options,
-    i64,
-    db.writable_file_max_buffer_size
-);
-get!(
-    Java_org_rocksdb_Options_writeBufferSize,
-    Options,
-    i64,
-    family.write_buffer_size
-);
-get!(
-    Java_org_rocksdb_Options_writeDbidToManifest,
-    Options,
-    bool,
-    db.write_dbid_to_manifest
-);
-get!(
-    Java_org_rocksdb_Options_writeThreadMaxYieldUsec,
-    Options,
-    i64,
-    db.write_thread_max_yield_usec
-);
-get!(
-    Java_org_rocksdb_Options_writeThreadSlowYieldUsec,
-    Options,
-    i64,
-    db.write_thread_slow_yield_usec
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlobCacheHitCount,
-    BlobCacheHitCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlobCacheReadByte,
-    BlobCacheReadByte
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlobChecksumTime,
-    BlobChecksumTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlobDecompressTime,
-    BlobDecompressTime
-);
+get!(Java_org_rocksdb_Options_twoWriteQueues, Options, bool, db.two_write_queues);
+get!(Java_org_rocksdb_Options_unorderedWrite, Options, bool, db.unordered_write);
+get!(Java_org_rocksdb_Options_useAdaptiveMutex, Options, bool, db.use_adaptive_mutex);
+get!(Java_org_rocksdb_Options_useDirectIoForFlushAndCompaction, Options, bool, db.use_direct_io_for_flush_and_compaction);
+get!(Java_org_rocksdb_Options_useDirectReads, Options, bool, db.use_direct_reads);
+get!(Java_org_rocksdb_Options_useFsync, Options, bool, db.use_fsync);
+get!(Java_org_rocksdb_Options_walBytesPerSync, Options, i64, db.wal_bytes_per_sync);
+get!(Java_org_rocksdb_Options_walRecoveryMode, Options, i8, db.wal_recovery_mode);
+get!(Java_org_rocksdb_Options_walSizeLimitMB, Options, i64, db.wal_size_limit_mb);
+get!(Java_org_rocksdb_Options_walTtlSeconds, Options, i64, db.wal_ttl_seconds);
+get!(Java_org_rocksdb_Options_writableFileMaxBufferSize, Options, i64, db.writable_file_max_buffer_size);
+get!(Java_org_rocksdb_Options_writeBufferSize, Options, i64, family.write_buffer_size);
+get!(Java_org_rocksdb_Options_writeDbidToManifest, Options, bool, db.write_dbid_to_manifest);
+get!(Java_org_rocksdb_Options_writeThreadMaxYieldUsec, Options, i64, db.write_thread_max_yield_usec);
+get!(Java_org_rocksdb_Options_writeThreadSlowYieldUsec, Options, i64, db.write_thread_slow_yield_usec);
+figure!(Java_org_rocksdb_PerfContext_getBlobCacheHitCount, BlobCacheHitCount);
+figure!(Java_org_rocksdb_PerfContext_getBlobCacheReadByte, BlobCacheReadByte);
+figure!(Java_org_rocksdb_PerfContext_getBlobChecksumTime, BlobChecksumTime);
+figure!(Java_org_rocksdb_PerfContext_getBlobDecompressTime, BlobDecompressTime);
 figure!(Java_org_rocksdb_PerfContext_getBlobReadByte, BlobReadByte);
 figure!(Java_org_rocksdb_PerfContext_getBlobReadCount, BlobReadCount);
 figure!(Java_org_rocksdb_PerfContext_getBlobReadTime, BlobReadTime);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlockCacheFilterHitCount,
-    BlockCacheFilterHitCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlockCacheHitCount,
-    BlockCacheHitCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlockCacheIndexHitCount,
-    BlockCacheIndexHitCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlockCacheRealHandleCount,
-    BlockCacheRealHandleCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlockCacheStandaloneHandleCount,
-    BlockCacheStandaloneHandleCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlockChecksumTime,
-    BlockChecksumTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlockDecompressTime,
-    BlockDecompressTime
-);
+figure!(Java_org_rocksdb_PerfContext_getBlockCacheFilterHitCount, BlockCacheFilterHitCount);
+figure!(Java_org_rocksdb_PerfContext_getBlockCacheHitCount, BlockCacheHitCount);
+figure!(Java_org_rocksdb_PerfContext_getBlockCacheIndexHitCount, BlockCacheIndexHitCount);
+figure!(Java_org_rocksdb_PerfContext_getBlockCacheRealHandleCount, BlockCacheRealHandleCount);
+figure!(Java_org_rocksdb_PerfContext_getBlockCacheStandaloneHandleCount, BlockCacheStandaloneHandleCount);
+figure!(Java_org_rocksdb_PerfContext_getBlockChecksumTime, BlockChecksumTime);
+figure!(Java_org_rocksdb_PerfContext_getBlockDecompressTime, BlockDecompressTime);
 figure!(Java_org_rocksdb_PerfContext_getBlockReadByte, BlockReadByte);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlockReadCount,
-    BlockReadCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlockReadCpuTime,
-    BlockReadCpuTime
-);
+figure!(Java_org_rocksdb_PerfContext_getBlockReadCount, BlockReadCount);
+figure!(Java_org_rocksdb_PerfContext_getBlockReadCpuTime, BlockReadCpuTime);
 figure!(Java_org_rocksdb_PerfContext_getBlockReadTime, BlockReadTime);
-figure!(
-    Java_org_rocksdb_PerfContext_getBlockSeekNanos,
-    BlockSeekNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBloomMemtableHitCount,
-    BloomMemtableHitCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBloomMemtableMissCount,
-    BloomMemtableMissCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBloomSstHitCount,
-    BloomSstHitCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getBloomSstMissCount,
-    BloomSstMissCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getCompressedSecCacheCompressedBytes,
-    CompressedSecCacheCompressedBytes
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertDummyCount,
-    CompressedSecCacheInsertDummyCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertRealCount,
-    CompressedSecCacheInsertRealCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getCompressedSecCacheUncompressedBytes,
-    CompressedSecCacheUncompressedBytes
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getCompressionDictBlockReadCount,
-    CompressionDictBlockReadCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getDbConditionWaitNanos,
-    DbConditionWaitNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getDbMutexLockNanos,
-    DbMutexLockNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getDecryptDataNanos,
-    DecryptDataNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEncryptDataNanos,
-    EncryptDataNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvCreateDirIfMissingNanos,
-    EnvCreateDirIfMissingNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvCreateDirNanos,
-    EnvCreateDirNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvDeleteDirNanos,
-    EnvDeleteDirNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvDeleteFileNanos,
-    EnvDeleteFileNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvFileExistsNanos,
-    EnvFileExistsNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvGetChildrenFileAttributesNanos,
-    EnvGetChildrenFileAttributesNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvGetChildrenNanos,
-    EnvGetChildrenNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvGetFileModificationTimeNanos,
-    EnvGetFileModificationTimeNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvGetFileSizeNanos,
-    EnvGetFileSizeNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvLinkFileNanos,
-    EnvLinkFileNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvLockFileNanos,
-    EnvLockFileNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvNewDirectoryNanos,
-    EnvNewDirectoryNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvNewLoggerNanos,
-    EnvNewLoggerNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvNewRandomAccessFileNanos,
-    EnvNewRandomAccessFileNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvNewRandomRwFileNanos,
-    EnvNewRandomRwFileNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvNewSequentialFileNanos,
-    EnvNewSequentialFileNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvNewWritableFileNanos,
-    EnvNewWritableFileNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvRenameFileNanos,
-    EnvRenameFileNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvReuseWritableFileNanos,
-    EnvReuseWritableFileNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getEnvUnlockFileNanos,
-    EnvUnlockFileNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getFilterBlockReadCount,
-    FilterBlockReadCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getFindNextUserEntryTime,
-    FindNextUserEntryTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getFindTableNanos,
-    FindTableNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getFromMemtableCount,
-    GetFromMemtableCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getFromMemtableTime,
-    GetFromMemtableTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getFromOutputFilesTime,
-    GetFromOutputFilesTime
-);
+figure!(Java_org_rocksdb_PerfContext_getBlockSeekNanos, BlockSeekNanos);
+figure!(Java_org_rocksdb_PerfContext_getBloomMemtableHitCount, BloomMemtableHitCount);
+figure!(Java_org_rocksdb_PerfContext_getBloomMemtableMissCount, BloomMemtableMissCount);
+figure!(Java_org_rocksdb_PerfContext_getBloomSstHitCount, BloomSstHitCount);
+figure!(Java_org_rocksdb_PerfContext_getBloomSstMissCount, BloomSstMissCount);
+figure!(Java_org_rocksdb_PerfContext_getCompressedSecCacheCompressedBytes, CompressedSecCacheCompressedBytes);
+figure!(Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertDummyCount, CompressedSecCacheInsertDummyCount);
+figure!(Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertRealCount, CompressedSecCacheInsertRealCount);
+figure!(Java_org_rocksdb_PerfContext_getCompressedSecCacheUncompressedBytes, CompressedSecCacheUncompressedBytes);
+figure!(Java_org_rocksdb_PerfContext_getCompressionDictBlockReadCount, CompressionDictBlockReadCount);
+figure!(Java_org_rocksdb_PerfContext_getDbConditionWaitNanos, DbConditionWaitNanos);
+figure!(Java_org_rocksdb_PerfContext_getDbMutexLockNanos, DbMutexLockNanos);
+figure!(Java_org_rocksdb_PerfContext_getDecryptDataNanos, DecryptDataNanos);
+figure!(Java_org_rocksdb_PerfContext_getEncryptDataNanos, EncryptDataNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvCreateDirIfMissingNanos, EnvCreateDirIfMissingNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvCreateDirNanos, EnvCreateDirNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvDeleteDirNanos, EnvDeleteDirNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvDeleteFileNanos, EnvDeleteFileNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvFileExistsNanos, EnvFileExistsNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvGetChildrenFileAttributesNanos, EnvGetChildrenFileAttributesNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvGetChildrenNanos, EnvGetChildrenNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvGetFileModificationTimeNanos, EnvGetFileModificationTimeNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvGetFileSizeNanos, EnvGetFileSizeNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvLinkFileNanos, EnvLinkFileNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvLockFileNanos, EnvLockFileNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvNewDirectoryNanos, EnvNewDirectoryNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvNewLoggerNanos, EnvNewLoggerNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvNewRandomAccessFileNanos, EnvNewRandomAccessFileNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvNewRandomRwFileNanos, EnvNewRandomRwFileNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvNewSequentialFileNanos, EnvNewSequentialFileNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvNewWritableFileNanos, EnvNewWritableFileNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvRenameFileNanos, EnvRenameFileNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvReuseWritableFileNanos, EnvReuseWritableFileNanos);
+figure!(Java_org_rocksdb_PerfContext_getEnvUnlockFileNanos, EnvUnlockFileNanos);
+figure!(Java_org_rocksdb_PerfContext_getFilterBlockReadCount, FilterBlockReadCount);
+figure!(Java_org_rocksdb_PerfContext_getFindNextUserEntryTime, FindNextUserEntryTime);
+figure!(Java_org_rocksdb_PerfContext_getFindTableNanos, FindTableNanos);
+figure!(Java_org_rocksdb_PerfContext_getFromMemtableCount, GetFromMemtableCount);
+figure!(Java_org_rocksdb_PerfContext_getFromMemtableTime, GetFromMemtableTime);
+figure!(Java_org_rocksdb_PerfContext_getFromOutputFilesTime, GetFromOutputFilesTime);
 figure!(Java_org_rocksdb_PerfContext_getGetCpuNanos, GetCpuNanos);
-figure!(
-    Java_org_rocksdb_PerfContext_getIndexBlockReadCount,
-    IndexBlockReadCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getInternalDeleteSkippedCount,
-    InternalDeleteSkippedCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getInternalKeySkippedCount,
-    InternalKeySkippedCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getInternalMergeCount,
-    InternalMergeCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getInternalMergePointLookupCount,
-    InternalMergePointLookupCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getInternalRangeDelReseekCount,
-    InternalRangeDelReseekCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getInternalRecentSkippedCount,
-    InternalRecentSkippedCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getIterNextCpuNanos,
-    IterNextCpuNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getIterPrevCpuNanos,
-    IterPrevCpuNanos
-);
+figure!(Java_org_rocksdb_PerfContext_getIndexBlockReadCount, IndexBlockReadCount);
+figure!(Java_org_rocksdb_PerfContext_getInternalDeleteSkippedCount, InternalDeleteSkippedCount);
+figure!(Java_org_rocksdb_PerfContext_getInternalKeySkippedCount, InternalKeySkippedCount);
+figure!(Java_org_rocksdb_PerfContext_getInternalMergeCount, InternalMergeCount);
+figure!(Java_org_rocksdb_PerfContext_getInternalMergePointLookupCount, InternalMergePointLookupCount);
+figure!(Java_org_rocksdb_PerfContext_getInternalRangeDelReseekCount, InternalRangeDelReseekCount);
+figure!(Java_org_rocksdb_PerfContext_getInternalRecentSkippedCount, InternalRecentSkippedCount);
+figure!(Java_org_rocksdb_PerfContext_getIterNextCpuNanos, IterNextCpuNanos);
+figure!(Java_org_rocksdb_PerfContext_getIterPrevCpuNanos, IterPrevCpuNanos);
 figure!(Java_org_rocksdb_PerfContext_getIterReadBytes, IterReadBytes);
-figure!(
-    Java_org_rocksdb_PerfContext_getIterSeekCpuNanos,
-    IterSeekCpuNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getKeyLockWaitCount,
-    KeyLockWaitCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getKeyLockWaitTime,
-    KeyLockWaitTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getMergeOperatorTimeNanos,
-    MergeOperatorTimeNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getMultigetReadBytes,
-    MultigetReadBytes
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getNewTableBlockIterNanos,
-    NewTableBlockIterNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getNewTableIteratorNanos,
-    NewTableIteratorNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getNextOnMemtableCount,
-    NextOnMemtableCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getNumberAsyncSeek,
-    NumberAsyncSeek
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getPostProcessTime,
-    GetPostProcessTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getPrevOnMemtableCount,
-    PrevOnMemtableCount
-);
+figure!(Java_org_rocksdb_PerfContext_getIterSeekCpuNanos, IterSeekCpuNanos);
+figure!(Java_org_rocksdb_PerfContext_getKeyLockWaitCount, KeyLockWaitCount);
+figure!(Java_org_rocksdb_PerfContext_getKeyLockWaitTime, KeyLockWaitTime);
+figure!(Java_org_rocksdb_PerfContext_getMergeOperatorTimeNanos, MergeOperatorTimeNanos);
+figure!(Java_org_rocksdb_PerfContext_getMultigetReadBytes, MultigetReadBytes);
+figure!(Java_org_rocksdb_PerfContext_getNewTableBlockIterNanos, NewTableBlockIterNanos);
+figure!(Java_org_rocksdb_PerfContext_getNewTableIteratorNanos, NewTableIteratorNanos);
+figure!(Java_org_rocksdb_PerfContext_getNextOnMemtableCount, NextOnMemtableCount);
+figure!(Java_org_rocksdb_PerfContext_getNumberAsyncSeek, NumberAsyncSeek);
+figure!(Java_org_rocksdb_PerfContext_getPostProcessTime, GetPostProcessTime);
+figure!(Java_org_rocksdb_PerfContext_getPrevOnMemtableCount, PrevOnMemtableCount);
 figure!(Java_org_rocksdb_PerfContext_getReadBytes, GetReadBytes);
-figure!(
-    Java_org_rocksdb_PerfContext_getReadFilterBlockNanos,
-    ReadFilterBlockNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getReadIndexBlockNanos,
-    ReadIndexBlockNanos
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getSecondaryCacheHitCount,
-    SecondaryCacheHitCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getSeekChildSeekCount,
-    SeekChildSeekCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getSeekChildSeekTime,
-    SeekChildSeekTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getSeekInternalSeekTime,
-    SeekInternalSeekTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getSeekMaxHeapTime,
-    SeekMaxHeapTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getSeekMinHeapTime,
-    SeekMinHeapTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getSeekOnMemtableCount,
-    SeekOnMemtableCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getSeekOnMemtableTime,
-    SeekOnMemtableTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getSnapshotTime,
-    GetSnapshotTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getUserKeyComparisonCount,
-    UserKeyComparisonCount
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getWriteDelayTime,
-    WriteDelayTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getWriteMemtableTime,
-    WriteMemtableTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getWritePreAndPostProcessTime,
-    WritePreAndPostProcessTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getWriteSchedulingFlushesCompactionsTime,
-    WriteSchedulingFlushesCompactionsTime
-);
-figure!(
-    Java_org_rocksdb_PerfContext_getWriteThreadWaitNanos,
-    WriteThreadWaitNanos
-);
+figure!(Java_org_rocksdb_PerfContext_getReadFilterBlockNanos, ReadFilterBlockNanos);
+figure!(Java_org_rocksdb_PerfContext_getReadIndexBlockNanos, ReadIndexBlockNanos);
+figure!(Java_org_rocksdb_PerfContext_getSecondaryCacheHitCount, SecondaryCacheHitCount);
+figure!(Java_org_rocksdb_PerfContext_getSeekChildSeekCount, SeekChildSeekCount);
+figure!(Java_org_rocksdb_PerfContext_getSeekChildSeekTime, SeekChildSeekTime);
+figure!(Java_org_rocksdb_PerfContext_getSeekInternalSeekTime, SeekInternalSeekTime);
+figure!(Java_org_rocksdb_PerfContext_getSeekMaxHeapTime, SeekMaxHeapTime);
+figure!(Java_org_rocksdb_PerfContext_getSeekMinHeapTime, SeekMinHeapTime);
+figure!(Java_org_rocksdb_PerfContext_getSeekOnMemtableCount, SeekOnMemtableCount);
+figure!(Java_org_rocksdb_PerfContext_getSeekOnMemtableTime, SeekOnMemtableTime);
+figure!(Java_org_rocksdb_PerfContext_getSnapshotTime, GetSnapshotTime);
+figure!(Java_org_rocksdb_PerfContext_getUserKeyComparisonCount, UserKeyComparisonCount);
+figure!(Java_org_rocksdb_PerfContext_getWriteDelayTime, WriteDelayTime);
+figure!(Java_org_rocksdb_PerfContext_getWriteMemtableTime, WriteMemtableTime);
+figure!(Java_org_rocksdb_PerfContext_getWritePreAndPostProcessTime, WritePreAndPostProcessTime);
+figure!(Java_org_rocksdb_PerfContext_getWriteSchedulingFlushesCompactionsTime, WriteSchedulingFlushesCompactionsTime);
+figure!(Java_org_rocksdb_PerfContext_getWriteThreadWaitNanos, WriteThreadWaitNanos);
 figure!(Java_org_rocksdb_PerfContext_getWriteWalTime, WriteWalTime);
-get!(
-    Java_org_rocksdb_ReadOptions_asyncIo,
-    ReadState,
-    bool,
-    read.async_io
-);
-get!(
-    Java_org_rocksdb_ReadOptions_autoPrefixMode,
-    ReadState,
-    bool,
-    read.auto_prefix_mode
-);
-get!(
-    Java_org_rocksdb_ReadOptions_backgroundPurgeOnIteratorCleanup,
-    ReadState,
-    bool,
-    read.background_purge_on_iterator_cleanup
-);
-get!(
-    Java_org_rocksdb_ReadOptions_deadline,
-    ReadState,
-    i64,
-    read.deadline_at
-);
-get!(
-    Java_org_rocksdb_ReadOptions_fillCache,
-    ReadState,
-    bool,
-    read.fill_cache
-);
-get!(
-    Java_org_rocksdb_ReadOptions_ignoreRangeDeletions,
-    ReadState,
-    bool,
-    read.ignore_range_deletions
-);
-get!(
-    Java_org_rocksdb_ReadOptions_ioTimeout,
-    ReadState,
-    i64,
-    io_timeout
-);
-get!(
-    Java_org_rocksdb_ReadOptions_managed,
-    ReadState,
-    bool,
-    managed
-);
-get!(
-    Java_org_rocksdb_ReadOptions_maxSkippableInternalKeys,
-    ReadState,
-    i64,
-    read.max_skippable_internal_keys
-);
-get!(
-    Java_org_rocksdb_ReadOptions_pinData,
-    ReadState,
-    bool,
-    read.pin_data
-);
-get!(
-    Java_org_rocksdb_ReadOptions_prefixSameAsStart,
-    ReadState,
-    bool,
-    read.prefix_same_as_start
-);
-get!(
-    Java_org_rocksdb_ReadOptions_readTier,
-    ReadState,
-    i8,
-    read.read_tier
-);
-get!(
-    Java_org_rocksdb_ReadOptions_readaheadSize,
-    ReadState,
-    i64,
-    read.readahead_size
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setAsyncIo,
-    ReadState,
-    bool,
-    read.async_io
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setAutoPrefixMode,
-    ReadState,
-    bool,
-    read.auto_prefix_mode
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setBackgroundPurgeOnIteratorCleanup,
-    ReadState,
-    bool,
-    read.background_purge_on_iterator_cleanup
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setDeadline,
-    ReadState,
-    i64,
-    read.deadline_at
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setFillCache,
-    ReadState,
-    bool,
-    read.fill_cache
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setIgnoreRangeDeletions,
-    ReadState,
-    bool,
-    read.ignore_range_deletions
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setIoTimeout,
-    ReadState,
-    i64,
-    io_timeout
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setManaged,
-    ReadState,
-    bool,
-    managed
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setMaxSkippableInternalKeys,
-    ReadState,
-    i64,
-    read.max_skippable_internal_keys
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setPinData,
-    ReadState,
-    bool,
-    read.pin_data
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setPrefixSameAsStart,
-    ReadState,
-    bool,
-    read.prefix_same_as_start
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setReadTier,
-    ReadState,
-    i8,
-    read.read_tier
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setReadaheadSize,
-    ReadState,
-    i64,
-    read.readahead_size
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setTailing,
-    ReadState,
-    bool,
-    read.tailing
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setTotalOrderSeek,
-    ReadState,
-    bool,
-    read.total_order_seek
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setValueSizeSoftLimit,
-    ReadState,
-    i64,
-    read.value_size_soft_limit
-);
-set!(
-    Java_org_rocksdb_ReadOptions_setVerifyChecksums,
-    ReadState,
-    bool,
-    read.verify_checksums
-);
-get!(
-    Java_org_rocksdb_ReadOptions_tailing,
-    ReadState,
-    bool,
-    read.tailing
-);
-get!(
-    Java_org_rocksdb_ReadOptions_totalOrderSeek,
-    ReadState,
-    bool,
-    read.total_order_seek
-);
-get!(
-    Java_org_rocksdb_ReadOptions_valueSizeSoftLimit,
-    ReadState,
-    i64,
-    read.value_size_soft_limit
-);
-get!(
-    Java_org_rocksdb_ReadOptions_verifyChecksums,
-    ReadState,
-    bool,
-    read.verify_checksums
-);
-get!(
-    Java_org_rocksdb_TransactionDBOptions_getDefaultLockTimeout,
-    TransactionDbOptions,
-    i64,
-    default_lock_timeout
-);
-get!(
-    Java_org_rocksdb_TransactionDBOptions_getMaxNumLocks,
-    TransactionDbOptions,
-    i64,
-    max_num_locks
-);
-get!(
-    Java_org_rocksdb_TransactionDBOptions_getNumStripes,
-    TransactionDbOptions,
-    i64,
-    num_stripes
-);
-get!(
-    Java_org_rocksdb_TransactionDBOptions_getTransactionLockTimeout,
-    TransactionDbOptions,
-    i64,
-    transaction_lock_timeout
-);
-set!(
-    Java_org_rocksdb_TransactionDBOptions_setDefaultLockTimeout,
-    TransactionDbOptions,
-    i64,
-    default_lock_timeout
-);
-set!(
-    Java_org_rocksdb_TransactionDBOptions_setMaxNumLocks,
-    TransactionDbOptions,
-    i64,
-    max_num_locks
-);
-set!(
-    Java_org_rocksdb_TransactionDBOptions_setNumStripes,
-    TransactionDbOptions,
-    i64,
-    num_stripes
-);
-set!(
-    Java_org_rocksdb_TransactionDBOptions_setTransactionLockTimeout,
-    TransactionDbOptions,
-    i64,
-    transaction_lock_timeout
-);
-get!(
-    Java_org_rocksdb_TransactionOptions_getDeadlockDetectDepth,
-    TransactionOptions,
-    i64,
-    deadlock_detect_depth
-);
-get!(
-    Java_org_rocksdb_TransactionOptions_getExpiration,
-    TransactionOptions,
-    i64,
-    expiration
-);
-get!(
-    Java_org_rocksdb_TransactionOptions_getLockTimeout,
-    TransactionOptions,
-    i64,
-    lock_timeout
-);
-get!(
-    Java_org_rocksdb_TransactionOptions_getMaxWriteBatchSize,
-    TransactionOptions,
-    i64,
-    max_write_batch_size
-);
-get!(
-    Java_org_rocksdb_TransactionOptions_isDeadlockDetect,
-    TransactionOptions,
-    bool,
-    deadlock_detect
-);
-get!(
-    Java_org_rocksdb_TransactionOptions_isSetSnapshot,
-    TransactionOptions,
-    bool,
-    set_snapshot
-);
-set!(
-    Java_org_rocksdb_TransactionOptions_setDeadlockDetect,
-    TransactionOptions,
-    bool,
-    deadlock_detect
-);
-set!(
-    Java_org_rocksdb_TransactionOptions_setDeadlockDetectDepth,
-    TransactionOptions,
-    i64,
-    deadlock_detect_depth
-);
-set!(
-    Java_org_rocksdb_TransactionOptions_setExpiration,
-    TransactionOptions,
-    i64,
-    expiration
-);
-set!(
-    Java_org_rocksdb_TransactionOptions_setLockTimeout,
-    TransactionOptions,
-    i64,
-    lock_timeout
-);
-set!(
-    Java_org_rocksdb_TransactionOptions_setMaxWriteBatchSize,
-    TransactionOptions,
-    i64,
-    max_write_batch_size
-);
-set!(
-    Java_org_rocksdb_TransactionOptions_setSetSnapshot,
-    TransactionOptions,
-    bool,
-    set_snapshot
-);
-get!(
-    Java_org_rocksdb_WriteOptions_disableWAL,
-    WriteOptions,
-    bool,
-    disable_wal
-);
-get!(
-    Java_org_rocksdb_WriteOptions_ignoreMissingColumnFamilies,
-    WriteOptions,
-    bool,
-    ignore_missing_column_families
-);
-get!(
-    Java_org_rocksdb_WriteOptions_lowPri,
-    WriteOptions,
-    bool,
-    low_pri
-);
-get!(
-    Java_org_rocksdb_WriteOptions_memtableInsertHintPerBatch,
-    WriteOptions,
-    bool,
-    memtable_insert_hint_per_batch
-);
-get!(
-    Java_org_rocksdb_WriteOptions_noSlowdown,
-    WriteOptions,
-    bool,
-    no_slowdown
-);
-set!(
-    Java_org_rocksdb_WriteOptions_setDisableWAL,
-    WriteOptions,
-    bool,
-    disable_wal
-);
-set!(
-    Java_org_rocksdb_WriteOptions_setIgnoreMissingColumnFamilies,
-    WriteOptions,
-    bool,
-    ignore_missing_column_families
-);
-set!(
-    Java_org_rocksdb_WriteOptions_setLowPri,
-    WriteOptions,
-    bool,
-    low_pri
-);
-set!(
-    Java_org_rocksdb_WriteOptions_setMemtableInsertHintPerBatch,
-    WriteOptions,
-    bool,
-    memtable_insert_hint_per_batch
-);
-set!(
-    Java_org_rocksdb_WriteOptions_setNoSlowdown,
-    WriteOptions,
-    bool,
-    no_slowdown
-);
-set!(
-    Java_org_rocksdb_WriteOptions_setSync,
-    WriteOptions,
-    bool,
-    sync
-);
+get!(Java_org_rocksdb_ReadOptions_asyncIo, ReadState, bool, read.async_io);
+get!(Java_org_rocksdb_ReadOptions_autoPrefixMode, ReadState, bool, read.auto_prefix_mode);
+get!(Java_org_rocksdb_ReadOptions_backgroundPurgeOnIteratorCleanup, ReadState, bool, read.background_purge_on_iterator_cleanup);
+get!(Java_org_rocksdb_ReadOptions_deadline, ReadState, i64, read.deadline_at);
+get!(Java_org_rocksdb_ReadOptions_fillCache, ReadState, bool, read.fill_cache);
+get!(Java_org_rocksdb_ReadOptions_ignoreRangeDeletions, ReadState, bool, read.ignore_range_deletions);
+get!(Java_org_rocksdb_ReadOptions_ioTimeout, ReadState, i64, io_timeout);
+get!(Java_org_rocksdb_ReadOptions_managed, ReadState, bool, managed);
+get!(Java_org_rocksdb_ReadOptions_maxSkippableInternalKeys, ReadState, i64, read.max_skippable_internal_keys);
+get!(Java_org_rocksdb_ReadOptions_pinData, ReadState, bool, read.pin_data);
+get!(Java_org_rocksdb_ReadOptions_prefixSameAsStart, ReadState, bool, read.prefix_same_as_start);
+get!(Java_org_rocksdb_ReadOptions_readTier, ReadState, i8, read.read_tier);
+get!(Java_org_rocksdb_ReadOptions_readaheadSize, ReadState, i64, read.readahead_size);
+set!(Java_org_rocksdb_ReadOptions_setAsyncIo, ReadState, bool, read.async_io);
+set!(Java_org_rocksdb_ReadOptions_setAutoPrefixMode, ReadState, bool, read.auto_prefix_mode);
+set!(Java_org_rocksdb_ReadOptions_setBackgroundPurgeOnIteratorCleanup, ReadState, bool, read.background_purge_on_iterator_cleanup);
+set!(Java_org_rocksdb_ReadOptions_setDeadline, ReadState, i64, read.deadline_at);
+set!(Java_org_rocksdb_ReadOptions_setFillCache, ReadState, bool, read.fill_cache);
+set!(Java_org_rocksdb_ReadOptions_setIgnoreRangeDeletions, ReadState, bool, read.ignore_range_deletions);
+set!(Java_org_rocksdb_ReadOptions_setIoTimeout, ReadState, i64, io_timeout);
+set!(Java_org_rocksdb_ReadOptions_setManaged, ReadState, bool, managed);
+set!(Java_org_rocksdb_ReadOptions_setMaxSkippableInternalKeys, ReadState, i64, read.max_skippable_internal_keys);
+set!(Java_org_rocksdb_ReadOptions_setPinData, ReadState, bool, read.pin_data);
+set!(Java_org_rocksdb_ReadOptions_setPrefixSameAsStart, ReadState, bool, read.prefix_same_as_start);
+set!(Java_org_rocksdb_ReadOptions_setReadTier, ReadState, i8, read.read_tier);
+set!(Java_org_rocksdb_ReadOptions_setReadaheadSize, ReadState, i64, read.readahead_size);
+set!(Java_org_rocksdb_ReadOptions_setTailing, ReadState, bool, read.tailing);
+set!(Java_org_rocksdb_ReadOptions_setTotalOrderSeek, ReadState, bool, read.total_order_seek);
+set!(Java_org_rocksdb_ReadOptions_setValueSizeSoftLimit, ReadState, i64, read.value_size_soft_limit);
+set!(Java_org_rocksdb_ReadOptions_setVerifyChecksums, ReadState, bool, read.verify_checksums);
+get!(Java_org_rocksdb_ReadOptions_tailing, ReadState, bool, read.tailing);
+get!(Java_org_rocksdb_ReadOptions_totalOrderSeek, ReadState, bool, read.total_order_seek);
+get!(Java_org_rocksdb_ReadOptions_valueSizeSoftLimit, ReadState, i64, read.value_size_soft_limit);
+get!(Java_org_rocksdb_ReadOptions_verifyChecksums, ReadState, bool, read.verify_checksums);
+get!(Java_org_rocksdb_TransactionDBOptions_getDefaultLockTimeout, TransactionDbOptions, i64, default_lock_timeout);
+get!(Java_org_rocksdb_TransactionDBOptions_getMaxNumLocks, TransactionDbOptions, i64, max_num_locks);
+get!(Java_org_rocksdb_TransactionDBOptions_getNumStripes, TransactionDbOptions, i64, num_stripes);
+get!(Java_org_rocksdb_TransactionDBOptions_getTransactionLockTimeout, TransactionDbOptions, i64, transaction_lock_timeout);
+set!(Java_org_rocksdb_TransactionDBOptions_setDefaultLockTimeout, TransactionDbOptions, i64, default_lock_timeout);
+set!(Java_org_rocksdb_TransactionDBOptions_setMaxNumLocks, TransactionDbOptions, i64, max_num_locks);
+set!(Java_org_rocksdb_TransactionDBOptions_setNumStripes, TransactionDbOptions, i64, num_stripes);
+set!(Java_org_rocksdb_TransactionDBOptions_setTransactionLockTimeout, TransactionDbOptions, i64, transaction_lock_timeout);
+get!(Java_org_rocksdb_TransactionOptions_getDeadlockDetectDepth, TransactionOptions, i64, deadlock_detect_depth);
+get!(Java_org_rocksdb_TransactionOptions_getExpiration, TransactionOptions, i64, expiration);
+get!(Java_org_rocksdb_TransactionOptions_getLockTimeout, TransactionOptions, i64, lock_timeout);
+get!(Java_org_rocksdb_TransactionOptions_getMaxWriteBatchSize, TransactionOptions, i64, max_write_batch_size);
+get!(Java_org_rocksdb_TransactionOptions_isDeadlockDetect, TransactionOptions, bool, deadlock_detect);
+get!(Java_org_rocksdb_TransactionOptions_isSetSnapshot, TransactionOptions, bool, set_snapshot);
+set!(Java_org_rocksdb_TransactionOptions_setDeadlockDetect, TransactionOptions, bool, deadlock_detect);
+set!(Java_org_rocksdb_TransactionOptions_setDeadlockDetectDepth, TransactionOptions, i64, deadlock_detect_depth);
+set!(Java_org_rocksdb_TransactionOptions_setExpiration, TransactionOptions, i64, expiration);
+set!(Java_org_rocksdb_TransactionOptions_setLockTimeout, TransactionOptions, i64, lock_timeout);
+set!(Java_org_rocksdb_TransactionOptions_setMaxWriteBatchSize, TransactionOptions, i64, max_write_batch_size);
+set!(Java_org_rocksdb_TransactionOptions_setSetSnapshot, TransactionOptions, bool, set_snapshot);
+get!(Java_org_rocksdb_WriteOptions_disableWAL, WriteOptions, bool, disable_wal);
+get!(Java_org_rocksdb_WriteOptions_ignoreMissingColumnFamilies, WriteOptions, bool, ignore_missing_column_families);
+get!(Java_org_rocksdb_WriteOptions_lowPri, WriteOptions, bool, low_pri);
+get!(Java_org_rocksdb_WriteOptions_memtableInsertHintPerBatch, WriteOptions, bool, memtable_insert_hint_per_batch);
+get!(Java_org_rocksdb_WriteOptions_noSlowdown, WriteOptions, bool, no_slowdown);
+set!(Java_org_rocksdb_WriteOptions_setDisableWAL, WriteOptions, bool, disable_wal);
+set!(Java_org_rocksdb_WriteOptions_setIgnoreMissingColumnFamilies, WriteOptions, bool, ignore_missing_column_families);
+set!(Java_org_rocksdb_WriteOptions_setLowPri, WriteOptions, bool, low_pri);
+set!(Java_org_rocksdb_WriteOptions_setMemtableInsertHintPerBatch, WriteOptions, bool, memtable_insert_hint_per_batch);
+set!(Java_org_rocksdb_WriteOptions_setNoSlowdown, WriteOptions, bool, no_slowdown);
+set!(Java_org_rocksdb_WriteOptions_setSync, WriteOptions, bool, sync);
 get!(Java_org_rocksdb_WriteOptions_sync, WriteOptions, bool, sync);

@@ -8,4524 +8,756 @@ use crate::access::*;
 use crate::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
-set!(
-    rocksdb_block_based_options_set_data_block_hash_ratio,
-    *mut rocksdb_block_based_table_options_t,
-    f64,
-    table.data_block_hash_table_util_ratio
-);
-set!(
-    rocksdb_block_based_options_set_top_level_index_pinning_tier,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.metadata_cache_options.top_level_index_pinning
-);
-set!(
-    rocksdb_block_based_options_set_partition_pinning_tier,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.metadata_cache_options.partition_pinning
-);
-set!(
-    rocksdb_block_based_options_set_unpartitioned_pinning_tier,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.metadata_cache_options.unpartitioned_pinning
-);
-set!(
-    rocksdb_cuckoo_options_set_hash_ratio,
-    *mut rocksdb_cuckoo_table_options_t,
-    f64,
-    hash_table_ratio
-);
-set!(
-    rocksdb_options_set_allow_ingest_behind,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_ingest_behind
-);
-get!(
-    rocksdb_options_get_allow_ingest_behind,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_ingest_behind
-);
-get!(
-    rocksdb_options_get_compaction_readahead_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.compaction_readahead_size
-);
-set!(
-    rocksdb_options_set_create_if_missing,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.create_if_missing
-);
-get!(
-    rocksdb_options_get_create_if_missing,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.create_if_missing
-);
-set!(
-    rocksdb_options_set_create_missing_column_families,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.create_missing_column_families
-);
-get!(
-    rocksdb_options_get_create_missing_column_families,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.create_missing_column_families
-);
-set!(
-    rocksdb_options_set_error_if_exists,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.error_if_exists
-);
-get!(
-    rocksdb_options_get_error_if_exists,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.error_if_exists
-);
-set!(
-    rocksdb_options_set_paranoid_checks,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.paranoid_checks
-);
-get!(
-    rocksdb_options_get_paranoid_checks,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.paranoid_checks
-);
-set!(
-    rocksdb_options_set_open_files_async,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.open_files_async
-);
-get!(
-    rocksdb_options_get_open_files_async,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.open_files_async
-);
-set!(
-    rocksdb_options_set_info_log_level,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.info_log_level
-);
-get!(
-    rocksdb_options_get_info_log_level,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.info_log_level
-);
-set!(
-    rocksdb_options_set_write_buffer_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.write_buffer_size
-);
-get!(
-    rocksdb_options_get_write_buffer_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.write_buffer_size
-);
-set!(
-    rocksdb_options_set_db_write_buffer_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.db_write_buffer_size
-);
-get!(
-    rocksdb_options_get_db_write_buffer_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.db_write_buffer_size
-);
-set!(
-    rocksdb_options_set_max_open_files,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_open_files
-);
-get!(
-    rocksdb_options_get_max_open_files,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_open_files
-);
-set!(
-    rocksdb_options_set_max_file_opening_threads,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_file_opening_threads
-);
-get!(
-    rocksdb_options_get_max_file_opening_threads,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_file_opening_threads
-);
-set!(
-    rocksdb_options_set_max_total_wal_size,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.max_total_wal_size
-);
-get!(
-    rocksdb_options_get_max_total_wal_size,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.max_total_wal_size
-);
-set!(
-    rocksdb_options_set_compression_options_zstd_max_train_bytes,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.compression_opts.zstd_max_train_bytes
-);
-get!(
-    rocksdb_options_get_compression_options_zstd_max_train_bytes,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.compression_opts.zstd_max_train_bytes
-);
-set!(
-    rocksdb_options_set_compression_options_use_zstd_dict_trainer,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.compression_opts.use_zstd_dict_trainer
-);
-get!(
-    rocksdb_options_get_compression_options_use_zstd_dict_trainer,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.compression_opts.use_zstd_dict_trainer
-);
-set!(
-    rocksdb_options_set_compression_options_parallel_threads,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.compression_opts.parallel_threads
-);
-get!(
-    rocksdb_options_get_compression_options_parallel_threads,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.compression_opts.parallel_threads
-);
-set!(
-    rocksdb_options_set_compression_options_max_dict_buffer_bytes,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.compression_opts.max_dict_buffer_bytes
-);
-get!(
-    rocksdb_options_get_compression_options_max_dict_buffer_bytes,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.compression_opts.max_dict_buffer_bytes
-);
-get!(
-    rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options
-        .family
-        .bottommost_compression_opts
-        .use_zstd_dict_trainer
-);
-set!(
-    rocksdb_options_set_num_levels,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.num_levels
-);
-get!(
-    rocksdb_options_get_num_levels,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.num_levels
-);
-set!(
-    rocksdb_options_set_level0_file_num_compaction_trigger,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.level0_file_num_compaction_trigger
-);
-get!(
-    rocksdb_options_get_level0_file_num_compaction_trigger,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.level0_file_num_compaction_trigger
-);
-set!(
-    rocksdb_options_set_level0_slowdown_writes_trigger,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.level0_slowdown_writes_trigger
-);
-get!(
-    rocksdb_options_get_level0_slowdown_writes_trigger,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.level0_slowdown_writes_trigger
-);
-set!(
-    rocksdb_options_set_level0_stop_writes_trigger,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.level0_stop_writes_trigger
-);
-get!(
-    rocksdb_options_get_level0_stop_writes_trigger,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.level0_stop_writes_trigger
-);
-set!(
-    rocksdb_options_set_target_file_size_base,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.target_file_size_base
-);
-get!(
-    rocksdb_options_get_target_file_size_base,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.target_file_size_base
-);
-set!(
-    rocksdb_options_set_target_file_size_multiplier,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.target_file_size_multiplier
-);
-get!(
-    rocksdb_options_get_target_file_size_multiplier,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.target_file_size_multiplier
-);
-set!(
-    rocksdb_options_set_max_bytes_for_level_base,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.max_bytes_for_level_base
-);
-get!(
-    rocksdb_options_get_max_bytes_for_level_base,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.max_bytes_for_level_base
-);
-set!(
-    rocksdb_options_set_level_compaction_dynamic_level_bytes,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.level_compaction_dynamic_level_bytes
-);
-get!(
-    rocksdb_options_get_level_compaction_dynamic_level_bytes,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.level_compaction_dynamic_level_bytes
-);
-set!(
-    rocksdb_options_set_max_bytes_for_level_multiplier,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.max_bytes_for_level_multiplier
-);
-get!(
-    rocksdb_options_get_max_bytes_for_level_multiplier,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.max_bytes_for_level_multiplier
-);
-set!(
-    rocksdb_options_set_ttl,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.ttl
-);
-get!(
-    rocksdb_options_get_ttl,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.ttl
-);
-set!(
-    rocksdb_options_set_periodic_compaction_seconds,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.periodic_compaction_seconds
-);
-get!(
-    rocksdb_options_get_periodic_compaction_seconds,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.periodic_compaction_seconds
-);
-set!(
-    rocksdb_options_set_memtable_op_scan_flush_trigger,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.memtable_op_scan_flush_trigger
-);
-get!(
-    rocksdb_options_get_memtable_op_scan_flush_trigger,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.memtable_op_scan_flush_trigger
-);
-set!(
-    rocksdb_options_set_memtable_avg_op_scan_flush_trigger,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.memtable_avg_op_scan_flush_trigger
-);
-get!(
-    rocksdb_options_get_memtable_avg_op_scan_flush_trigger,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.memtable_avg_op_scan_flush_trigger
-);
-set!(
-    rocksdb_options_set_min_tombstones_for_range_conversion,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.min_tombstones_for_range_conversion
-);
-get!(
-    rocksdb_options_get_min_tombstones_for_range_conversion,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.min_tombstones_for_range_conversion
-);
-set!(
-    rocksdb_options_set_skip_stats_update_on_db_open,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.skip_stats_update_on_db_open
-);
-get!(
-    rocksdb_options_get_skip_stats_update_on_db_open,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.skip_stats_update_on_db_open
-);
-set!(
-    rocksdb_options_set_enable_blob_files,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.enable_blob_files
-);
-get!(
-    rocksdb_options_get_enable_blob_files,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.enable_blob_files
-);
-set!(
-    rocksdb_options_set_min_blob_size,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.min_blob_size
-);
-get!(
-    rocksdb_options_get_min_blob_size,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.min_blob_size
-);
-set!(
-    rocksdb_options_set_blob_file_size,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.blob_file_size
-);
-get!(
-    rocksdb_options_get_blob_file_size,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.blob_file_size
-);
-set!(
-    rocksdb_options_set_blob_compression_type,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.blob_compression_type
-);
-get!(
-    rocksdb_options_get_blob_compression_type,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.blob_compression_type
-);
-set!(
-    rocksdb_options_set_enable_blob_gc,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.enable_blob_garbage_collection
-);
-get!(
-    rocksdb_options_get_enable_blob_gc,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.enable_blob_garbage_collection
-);
-set!(
-    rocksdb_options_set_blob_gc_age_cutoff,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.blob_garbage_collection_age_cutoff
-);
-get!(
-    rocksdb_options_get_blob_gc_age_cutoff,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.blob_garbage_collection_age_cutoff
-);
-set!(
-    rocksdb_options_set_blob_gc_force_threshold,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.blob_garbage_collection_force_threshold
-);
-get!(
-    rocksdb_options_get_blob_gc_force_threshold,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.blob_garbage_collection_force_threshold
-);
-set!(
-    rocksdb_options_set_read_triggered_compaction_threshold,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.read_triggered_compaction_threshold
-);
-get!(
-    rocksdb_options_get_read_triggered_compaction_threshold,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.read_triggered_compaction_threshold
-);
-set!(
-    rocksdb_options_set_max_compaction_trigger_wakeup_seconds,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.max_compaction_trigger_wakeup_seconds
-);
-get!(
-    rocksdb_options_get_max_compaction_trigger_wakeup_seconds,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.max_compaction_trigger_wakeup_seconds
-);
-set!(
-    rocksdb_options_set_blob_compaction_readahead_size,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.blob_compaction_readahead_size
-);
-get!(
-    rocksdb_options_get_blob_compaction_readahead_size,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.blob_compaction_readahead_size
-);
-set!(
-    rocksdb_options_set_blob_file_starting_level,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.blob_file_starting_level
-);
-get!(
-    rocksdb_options_get_blob_file_starting_level,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.blob_file_starting_level
-);
-set!(
-    rocksdb_options_set_prepopulate_blob_cache,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.prepopulate_blob_cache
-);
-get!(
-    rocksdb_options_get_prepopulate_blob_cache,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.prepopulate_blob_cache
-);
-set!(
-    rocksdb_options_set_max_write_buffer_number,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.max_write_buffer_number
-);
-get!(
-    rocksdb_options_get_max_write_buffer_number,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.max_write_buffer_number
-);
-set!(
-    rocksdb_options_set_min_write_buffer_number_to_merge,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.min_write_buffer_number_to_merge
-);
-get!(
-    rocksdb_options_get_min_write_buffer_number_to_merge,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.min_write_buffer_number_to_merge
-);
-set!(
-    rocksdb_options_set_max_write_buffer_size_to_maintain,
-    *mut rocksdb_options_t,
-    i64,
-    options.family.max_write_buffer_size_to_maintain
-);
-get!(
-    rocksdb_options_get_max_write_buffer_size_to_maintain,
-    *mut rocksdb_options_t,
-    i64,
-    options.family.max_write_buffer_size_to_maintain
-);
-set!(
-    rocksdb_options_set_enable_pipelined_write,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.enable_pipelined_write
-);
-get!(
-    rocksdb_options_get_enable_pipelined_write,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.enable_pipelined_write
-);
-set!(
-    rocksdb_options_set_unordered_write,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.unordered_write
-);
-get!(
-    rocksdb_options_get_unordered_write,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.unordered_write
-);
-set!(
-    rocksdb_options_set_max_subcompactions,
-    *mut rocksdb_options_t,
-    u32,
-    options.db.max_subcompactions
-);
-get!(
-    rocksdb_options_get_max_subcompactions,
-    *mut rocksdb_options_t,
-    u32,
-    options.db.max_subcompactions
-);
-set!(
-    rocksdb_options_set_max_background_jobs,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_background_jobs
-);
-get!(
-    rocksdb_options_get_max_background_jobs,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_background_jobs
-);
-set!(
-    rocksdb_options_set_max_background_compactions,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_background_compactions
-);
-get!(
-    rocksdb_options_get_max_background_compactions,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_background_compactions
-);
-set!(
-    rocksdb_options_set_max_background_flushes,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_background_flushes
-);
-get!(
-    rocksdb_options_get_max_background_flushes,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_background_flushes
-);
-set!(
-    rocksdb_options_set_max_log_file_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.max_log_file_size
-);
-get!(
-    rocksdb_options_get_max_log_file_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.max_log_file_size
-);
-set!(
-    rocksdb_options_set_log_file_time_to_roll,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.log_file_time_to_roll
-);
-get!(
-    rocksdb_options_get_log_file_time_to_roll,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.log_file_time_to_roll
-);
-set!(
-    rocksdb_options_set_keep_log_file_num,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.keep_log_file_num
-);
-get!(
-    rocksdb_options_get_keep_log_file_num,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.keep_log_file_num
-);
-set!(
-    rocksdb_options_set_recycle_log_file_num,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.recycle_log_file_num
-);
-get!(
-    rocksdb_options_get_recycle_log_file_num,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.recycle_log_file_num
-);
-set!(
-    rocksdb_options_set_soft_pending_compaction_bytes_limit,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.soft_pending_compaction_bytes_limit
-);
-get!(
-    rocksdb_options_get_soft_pending_compaction_bytes_limit,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.soft_pending_compaction_bytes_limit
-);
-set!(
-    rocksdb_options_set_hard_pending_compaction_bytes_limit,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.hard_pending_compaction_bytes_limit
-);
-get!(
-    rocksdb_options_get_hard_pending_compaction_bytes_limit,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.hard_pending_compaction_bytes_limit
-);
-set!(
-    rocksdb_options_set_max_manifest_file_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.max_manifest_file_size
-);
-get!(
-    rocksdb_options_get_max_manifest_file_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.max_manifest_file_size
-);
-set!(
-    rocksdb_options_set_table_cache_numshardbits,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.table_cache_numshardbits
-);
-get!(
-    rocksdb_options_get_table_cache_numshardbits,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.table_cache_numshardbits
-);
-set!(
-    rocksdb_options_set_arena_block_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.arena_block_size
-);
-get!(
-    rocksdb_options_get_arena_block_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.arena_block_size
-);
-set!(
-    rocksdb_options_set_use_fsync,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.use_fsync
-);
-get!(
-    rocksdb_options_get_use_fsync,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.use_fsync
-);
-set!(
-    rocksdb_options_set_db_log_dir,
-    *mut rocksdb_options_t,
-    *const c_char,
-    options.db.db_log_dir
-);
-set!(
-    rocksdb_options_set_wal_dir,
-    *mut rocksdb_options_t,
-    *const c_char,
-    options.db.wal_dir
-);
-set!(
-    rocksdb_options_set_WAL_ttl_seconds,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.wal_ttl_seconds
-);
-get!(
-    rocksdb_options_get_WAL_ttl_seconds,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.wal_ttl_seconds
-);
-set!(
-    rocksdb_options_set_WAL_size_limit_MB,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.wal_size_limit_mb
-);
-get!(
-    rocksdb_options_get_WAL_size_limit_MB,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.wal_size_limit_mb
-);
-set!(
-    rocksdb_options_set_manifest_preallocation_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.manifest_preallocation_size
-);
-get!(
-    rocksdb_options_get_manifest_preallocation_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.manifest_preallocation_size
-);
-set!(
-    rocksdb_options_set_allow_mmap_reads,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_mmap_reads
-);
-get!(
-    rocksdb_options_get_allow_mmap_reads,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_mmap_reads
-);
-set!(
-    rocksdb_options_set_allow_mmap_writes,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_mmap_writes
-);
-get!(
-    rocksdb_options_get_allow_mmap_writes,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_mmap_writes
-);
-set!(
-    rocksdb_options_set_use_direct_reads,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.use_direct_reads
-);
-get!(
-    rocksdb_options_get_use_direct_reads,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.use_direct_reads
-);
-set!(
-    rocksdb_options_set_use_direct_io_for_flush_and_compaction,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.use_direct_io_for_flush_and_compaction
-);
-get!(
-    rocksdb_options_get_use_direct_io_for_flush_and_compaction,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.use_direct_io_for_flush_and_compaction
-);
-set!(
-    rocksdb_options_set_is_fd_close_on_exec,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.is_fd_close_on_exec
-);
-get!(
-    rocksdb_options_get_is_fd_close_on_exec,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.is_fd_close_on_exec
-);
-set!(
-    rocksdb_options_set_stats_dump_period_sec,
-    *mut rocksdb_options_t,
-    c_uint,
-    options.db.stats_dump_period_sec
-);
-get!(
-    rocksdb_options_get_stats_dump_period_sec,
-    *mut rocksdb_options_t,
-    c_uint,
-    options.db.stats_dump_period_sec
-);
-set!(
-    rocksdb_options_set_stats_persist_period_sec,
-    *mut rocksdb_options_t,
-    c_uint,
-    options.db.stats_persist_period_sec
-);
-get!(
-    rocksdb_options_get_stats_persist_period_sec,
-    *mut rocksdb_options_t,
-    c_uint,
-    options.db.stats_persist_period_sec
-);
-set!(
-    rocksdb_options_set_advise_random_on_open,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.advise_random_on_open
-);
-get!(
-    rocksdb_options_get_advise_random_on_open,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.advise_random_on_open
-);
-set!(
-    rocksdb_options_set_use_adaptive_mutex,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.use_adaptive_mutex
-);
-get!(
-    rocksdb_options_get_use_adaptive_mutex,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.use_adaptive_mutex
-);
-set!(
-    rocksdb_options_set_bytes_per_sync,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.bytes_per_sync
-);
-get!(
-    rocksdb_options_get_bytes_per_sync,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.bytes_per_sync
-);
-set!(
-    rocksdb_options_set_wal_bytes_per_sync,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.wal_bytes_per_sync
-);
-get!(
-    rocksdb_options_get_wal_bytes_per_sync,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.wal_bytes_per_sync
-);
-set!(
-    rocksdb_options_set_writable_file_max_buffer_size,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.writable_file_max_buffer_size
-);
-get!(
-    rocksdb_options_get_writable_file_max_buffer_size,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.writable_file_max_buffer_size
-);
-set!(
-    rocksdb_options_set_allow_concurrent_memtable_write,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_concurrent_memtable_write
-);
-get!(
-    rocksdb_options_get_allow_concurrent_memtable_write,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_concurrent_memtable_write
-);
-set!(
-    rocksdb_options_set_enable_write_thread_adaptive_yield,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.enable_write_thread_adaptive_yield
-);
-get!(
-    rocksdb_options_get_enable_write_thread_adaptive_yield,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.enable_write_thread_adaptive_yield
-);
-set!(
-    rocksdb_options_set_max_sequential_skip_in_iterations,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.max_sequential_skip_in_iterations
-);
-get!(
-    rocksdb_options_get_max_sequential_skip_in_iterations,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.max_sequential_skip_in_iterations
-);
-set!(
-    rocksdb_options_set_disable_auto_compactions,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.disable_auto_compactions
-);
-get!(
-    rocksdb_options_get_disable_auto_compactions,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.disable_auto_compactions
-);
-set!(
-    rocksdb_options_set_optimize_filters_for_hits,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.optimize_filters_for_hits
-);
-get!(
-    rocksdb_options_get_optimize_filters_for_hits,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.optimize_filters_for_hits
-);
-set!(
-    rocksdb_options_set_delete_obsolete_files_period_micros,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.delete_obsolete_files_period_micros
-);
-get!(
-    rocksdb_options_get_delete_obsolete_files_period_micros,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.delete_obsolete_files_period_micros
-);
-set!(
-    rocksdb_options_set_memtable_prefix_bloom_size_ratio,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.memtable_prefix_bloom_size_ratio
-);
-get!(
-    rocksdb_options_get_memtable_prefix_bloom_size_ratio,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.memtable_prefix_bloom_size_ratio
-);
-set!(
-    rocksdb_options_set_max_compaction_bytes,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.max_compaction_bytes
-);
-get!(
-    rocksdb_options_get_max_compaction_bytes,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.max_compaction_bytes
-);
-get!(
-    rocksdb_options_get_write_dbid_to_manifest,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.write_dbid_to_manifest
-);
-set!(
-    rocksdb_options_set_write_dbid_to_manifest,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.write_dbid_to_manifest
-);
-get!(
-    rocksdb_options_get_write_identity_file,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.write_identity_file
-);
-set!(
-    rocksdb_options_set_write_identity_file,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.write_identity_file
-);
-get!(
-    rocksdb_options_get_track_and_verify_wals_in_manifest,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.track_and_verify_wals_in_manifest
-);
-set!(
-    rocksdb_options_set_track_and_verify_wals_in_manifest,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.track_and_verify_wals_in_manifest
-);
-set!(
-    rocksdb_options_set_memtable_huge_page_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.memtable_huge_page_size
-);
-get!(
-    rocksdb_options_get_memtable_huge_page_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.memtable_huge_page_size
-);
-set!(
-    rocksdb_options_set_max_successive_merges,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.max_successive_merges
-);
-get!(
-    rocksdb_options_get_max_successive_merges,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.max_successive_merges
-);
-set!(
-    rocksdb_options_set_bloom_locality,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.bloom_locality
-);
-get!(
-    rocksdb_options_get_bloom_locality,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.bloom_locality
-);
-set!(
-    rocksdb_options_set_inplace_update_support,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.inplace_update_support
-);
-get!(
-    rocksdb_options_get_inplace_update_support,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.inplace_update_support
-);
-set!(
-    rocksdb_options_set_inplace_update_num_locks,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.inplace_update_num_locks
-);
-get!(
-    rocksdb_options_get_inplace_update_num_locks,
-    *mut rocksdb_options_t,
-    usize,
-    options.family.inplace_update_num_locks
-);
-set!(
-    rocksdb_options_set_report_bg_io_stats,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.report_bg_io_stats
-);
-get!(
-    rocksdb_options_get_report_bg_io_stats,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.report_bg_io_stats
-);
-set!(
-    rocksdb_options_set_avoid_unnecessary_blocking_io,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.avoid_unnecessary_blocking_io
-);
-get!(
-    rocksdb_options_get_avoid_unnecessary_blocking_io,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.avoid_unnecessary_blocking_io
-);
-set!(
-    rocksdb_options_set_experimental_mempurge_threshold,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.experimental_mempurge_threshold
-);
-get!(
-    rocksdb_options_get_experimental_mempurge_threshold,
-    *mut rocksdb_options_t,
-    f64,
-    options.family.experimental_mempurge_threshold
-);
-set!(
-    rocksdb_options_set_wal_recovery_mode,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.wal_recovery_mode
-);
-get!(
-    rocksdb_options_get_wal_recovery_mode,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.wal_recovery_mode
-);
-set!(
-    rocksdb_options_set_compression,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.compression
-);
-get!(
-    rocksdb_options_get_compression,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.compression
-);
-set!(
-    rocksdb_options_set_bottommost_compression,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.bottommost_compression
-);
-get!(
-    rocksdb_options_get_bottommost_compression,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.bottommost_compression
-);
-set!(
-    rocksdb_options_set_compaction_style,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.compaction_style
-);
-get!(
-    rocksdb_options_get_compaction_style,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.compaction_style
-);
-set!(
-    rocksdb_options_set_atomic_flush,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.atomic_flush
-);
-get!(
-    rocksdb_options_get_atomic_flush,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.atomic_flush
-);
-set!(
-    rocksdb_options_set_manual_wal_flush,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.manual_wal_flush
-);
-get!(
-    rocksdb_options_get_manual_wal_flush,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.manual_wal_flush
-);
-set!(
-    rocksdb_options_set_wal_compression,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.wal_compression
-);
-get!(
-    rocksdb_options_get_wal_compression,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.wal_compression
-);
-set!(
-    rocksdb_options_set_compaction_pri,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.compaction_pri
-);
-get!(
-    rocksdb_options_get_compaction_pri,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.compaction_pri
-);
-set!(
-    rocksdb_readoptions_set_deadline,
-    *mut rocksdb_readoptions_t,
-    u64,
-    read.deadline_at
-);
-get!(
-    rocksdb_readoptions_get_deadline,
-    *mut rocksdb_readoptions_t,
-    u64,
-    read.deadline_at
-);
-set!(
-    rocksdb_readoptions_set_io_timeout,
-    *mut rocksdb_readoptions_t,
-    u64,
-    hints.io_timeout
-);
-get!(
-    rocksdb_readoptions_get_io_timeout,
-    *mut rocksdb_readoptions_t,
-    u64,
-    hints.io_timeout
-);
-set!(
-    rocksdb_readoptions_set_read_tier,
-    *mut rocksdb_readoptions_t,
-    c_int,
-    read.read_tier
-);
-get!(
-    rocksdb_readoptions_get_read_tier,
-    *mut rocksdb_readoptions_t,
-    c_int,
-    read.read_tier
-);
-set!(
-    rocksdb_readoptions_set_rate_limiter_priority,
-    *mut rocksdb_readoptions_t,
-    c_int,
-    hints.rate_limiter_priority
-);
-get!(
-    rocksdb_readoptions_get_rate_limiter_priority,
-    *mut rocksdb_readoptions_t,
-    c_int,
-    hints.rate_limiter_priority
-);
-set!(
-    rocksdb_readoptions_set_value_size_soft_limit,
-    *mut rocksdb_readoptions_t,
-    u64,
-    read.value_size_soft_limit
-);
-get!(
-    rocksdb_readoptions_get_value_size_soft_limit,
-    *mut rocksdb_readoptions_t,
-    u64,
-    read.value_size_soft_limit
-);
-set!(
-    rocksdb_readoptions_set_verify_checksums,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.verify_checksums
-);
-get!(
-    rocksdb_readoptions_get_verify_checksums,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.verify_checksums
-);
-set!(
-    rocksdb_readoptions_set_fill_cache,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.fill_cache
-);
-get!(
-    rocksdb_readoptions_get_fill_cache,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.fill_cache
-);
-set!(
-    rocksdb_readoptions_set_ignore_range_deletions,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.ignore_range_deletions
-);
-get!(
-    rocksdb_readoptions_get_ignore_range_deletions,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.ignore_range_deletions
-);
-set!(
-    rocksdb_readoptions_set_async_io,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.async_io
-);
-get!(
-    rocksdb_readoptions_get_async_io,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.async_io
-);
-set!(
-    rocksdb_readoptions_set_optimize_multiget_for_io,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    hints.optimize_multiget_for_io
-);
-get!(
-    rocksdb_readoptions_get_optimize_multiget_for_io,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    hints.optimize_multiget_for_io
-);
-set!(
-    rocksdb_readoptions_set_readahead_size,
-    *mut rocksdb_readoptions_t,
-    usize,
-    read.readahead_size
-);
-get!(
-    rocksdb_readoptions_get_readahead_size,
-    *mut rocksdb_readoptions_t,
-    usize,
-    read.readahead_size
-);
-set!(
-    rocksdb_readoptions_set_max_skippable_internal_keys,
-    *mut rocksdb_readoptions_t,
-    u64,
-    read.max_skippable_internal_keys
-);
-get!(
-    rocksdb_readoptions_get_max_skippable_internal_keys,
-    *mut rocksdb_readoptions_t,
-    u64,
-    read.max_skippable_internal_keys
-);
-set!(
-    rocksdb_readoptions_set_tailing,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.tailing
-);
-get!(
-    rocksdb_readoptions_get_tailing,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.tailing
-);
-set!(
-    rocksdb_readoptions_set_total_order_seek,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.total_order_seek
-);
-get!(
-    rocksdb_readoptions_get_total_order_seek,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.total_order_seek
-);
-set!(
-    rocksdb_readoptions_set_auto_prefix_mode,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.auto_prefix_mode
-);
-get!(
-    rocksdb_readoptions_get_auto_prefix_mode,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.auto_prefix_mode
-);
-set!(
-    rocksdb_readoptions_set_prefix_same_as_start,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.prefix_same_as_start
-);
-get!(
-    rocksdb_readoptions_get_prefix_same_as_start,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.prefix_same_as_start
-);
-set!(
-    rocksdb_readoptions_set_pin_data,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.pin_data
-);
-get!(
-    rocksdb_readoptions_get_pin_data,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.pin_data
-);
-set!(
-    rocksdb_readoptions_set_adaptive_readahead,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.adaptive_readahead
-);
-get!(
-    rocksdb_readoptions_get_adaptive_readahead,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.adaptive_readahead
-);
-set!(
-    rocksdb_readoptions_set_background_purge_on_iterator_cleanup,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.background_purge_on_iterator_cleanup
-);
-get!(
-    rocksdb_readoptions_get_background_purge_on_iterator_cleanup,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.background_purge_on_iterator_cleanup
-);
-set!(
-    rocksdb_readoptions_set_auto_readahead_size,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.auto_readahead_size
-);
-get!(
-    rocksdb_readoptions_get_auto_readahead_size,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.auto_readahead_size
-);
-set!(
-    rocksdb_readoptions_set_allow_unprepared_value,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.allow_unprepared_value
-);
-get!(
-    rocksdb_readoptions_get_allow_unprepared_value,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    read.allow_unprepared_value
-);
-set!(
-    rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    hints.auto_refresh_iterator_with_snapshot
-);
-get!(
-    rocksdb_readoptions_get_auto_refresh_iterator_with_snapshot,
-    *mut rocksdb_readoptions_t,
-    c_uchar,
-    hints.auto_refresh_iterator_with_snapshot
-);
-set!(
-    rocksdb_readoptions_set_io_activity,
-    *mut rocksdb_readoptions_t,
-    c_int,
-    hints.io_activity
-);
-get!(
-    rocksdb_readoptions_get_io_activity,
-    *mut rocksdb_readoptions_t,
-    c_int,
-    hints.io_activity
-);
-set!(
-    rocksdb_compactoptions_set_exclusive_manual_compaction,
-    *mut rocksdb_compactoptions_t,
-    c_uchar,
-    compact.exclusive_manual_compaction
-);
-get!(
-    rocksdb_compactoptions_get_exclusive_manual_compaction,
-    *mut rocksdb_compactoptions_t,
-    c_uchar,
-    compact.exclusive_manual_compaction
-);
-set!(
-    rocksdb_compactoptions_set_bottommost_level_compaction,
-    *mut rocksdb_compactoptions_t,
-    c_uchar,
-    compact.bottommost_level_compaction
-);
-get!(
-    rocksdb_compactoptions_get_bottommost_level_compaction,
-    *mut rocksdb_compactoptions_t,
-    c_uchar,
-    compact.bottommost_level_compaction
-);
-set!(
-    rocksdb_compactoptions_set_change_level,
-    *mut rocksdb_compactoptions_t,
-    c_uchar,
-    compact.change_level
-);
-get!(
-    rocksdb_compactoptions_get_change_level,
-    *mut rocksdb_compactoptions_t,
-    c_uchar,
-    compact.change_level
-);
-set!(
-    rocksdb_compactoptions_set_target_level,
-    *mut rocksdb_compactoptions_t,
-    c_int,
-    compact.target_level
-);
-get!(
-    rocksdb_compactoptions_get_target_level,
-    *mut rocksdb_compactoptions_t,
-    c_int,
-    compact.target_level
-);
-set!(
-    rocksdb_compactoptions_set_target_path_id,
-    *mut rocksdb_compactoptions_t,
-    c_int,
-    target_path_id
-);
-get!(
-    rocksdb_compactoptions_get_target_path_id,
-    *mut rocksdb_compactoptions_t,
-    c_int,
-    target_path_id
-);
-set!(
-    rocksdb_compactoptions_set_allow_write_stall,
-    *mut rocksdb_compactoptions_t,
-    c_uchar,
-    compact.allow_write_stall
-);
-get!(
-    rocksdb_compactoptions_get_allow_write_stall,
-    *mut rocksdb_compactoptions_t,
-    c_uchar,
-    compact.allow_write_stall
-);
-set!(
-    rocksdb_compactoptions_set_max_subcompactions,
-    *mut rocksdb_compactoptions_t,
-    c_int,
-    compact.max_subcompactions
-);
-get!(
-    rocksdb_compactoptions_get_max_subcompactions,
-    *mut rocksdb_compactoptions_t,
-    c_int,
-    compact.max_subcompactions
-);
-set!(
-    rocksdb_replay_options_set_num_threads,
-    *mut rocksdb_replay_options_t,
-    u32,
-    num_threads
-);
-get!(
-    rocksdb_replay_options_get_num_threads,
-    *mut rocksdb_replay_options_t,
-    u32,
-    num_threads
-);
-set!(
-    rocksdb_replay_options_set_fast_forward,
-    *mut rocksdb_replay_options_t,
-    f64,
-    fast_forward
-);
-get!(
-    rocksdb_replay_options_get_fast_forward,
-    *mut rocksdb_replay_options_t,
-    f64,
-    fast_forward
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_move_files,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.move_files
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_snapshot_consistency,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.snapshot_consistency
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_allow_global_seqno,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.allow_global_seqno
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_allow_blocking_flush,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.allow_blocking_flush
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_ingest_behind,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.ingest_behind
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_fail_if_not_bottommost_level,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.fail_if_not_bottommost_level
-);
-set!(
-    rocksdb_universal_compaction_options_set_size_ratio,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.size_ratio
-);
-get!(
-    rocksdb_universal_compaction_options_get_size_ratio,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.size_ratio
-);
-set!(
-    rocksdb_universal_compaction_options_set_min_merge_width,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.min_merge_width
-);
-get!(
-    rocksdb_universal_compaction_options_get_min_merge_width,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.min_merge_width
-);
-set!(
-    rocksdb_universal_compaction_options_set_max_merge_width,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.max_merge_width
-);
-get!(
-    rocksdb_universal_compaction_options_get_max_merge_width,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.max_merge_width
-);
-set!(
-    rocksdb_universal_compaction_options_set_max_size_amplification_percent,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.max_size_amplification_percent
-);
-get!(
-    rocksdb_universal_compaction_options_get_max_size_amplification_percent,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.max_size_amplification_percent
-);
-set!(
-    rocksdb_universal_compaction_options_set_compression_size_percent,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.compression_size_percent
-);
-get!(
-    rocksdb_universal_compaction_options_get_compression_size_percent,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.compression_size_percent
-);
-set!(
-    rocksdb_universal_compaction_options_set_stop_style,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.stop_style
-);
-get!(
-    rocksdb_universal_compaction_options_get_stop_style,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.stop_style
-);
-set!(
-    rocksdb_fifo_compaction_options_set_allow_compaction,
-    *mut rocksdb_fifo_compaction_options_t,
-    c_uchar,
-    fifo.allow_compaction
-);
-get!(
-    rocksdb_fifo_compaction_options_get_allow_compaction,
-    *mut rocksdb_fifo_compaction_options_t,
-    c_uchar,
-    fifo.allow_compaction
-);
-set!(
-    rocksdb_fifo_compaction_options_set_max_table_files_size,
-    *mut rocksdb_fifo_compaction_options_t,
-    u64,
-    fifo.max_table_files_size
-);
-get!(
-    rocksdb_fifo_compaction_options_get_max_table_files_size,
-    *mut rocksdb_fifo_compaction_options_t,
-    u64,
-    fifo.max_table_files_size
-);
-set!(
-    rocksdb_fifo_compaction_options_set_max_data_files_size,
-    *mut rocksdb_fifo_compaction_options_t,
-    u64,
-    fifo.max_data_files_size
-);
-get!(
-    rocksdb_fifo_compaction_options_get_max_data_files_size,
-    *mut rocksdb_fifo_compaction_options_t,
-    u64,
-    fifo.max_data_files_size
-);
-set!(
-    rocksdb_fifo_compaction_options_set_use_kv_ratio_compaction,
-    *mut rocksdb_fifo_compaction_options_t,
-    c_uchar,
-    fifo.use_kv_ratio_compaction
-);
-get!(
-    rocksdb_fifo_compaction_options_get_use_kv_ratio_compaction,
-    *mut rocksdb_fifo_compaction_options_t,
-    c_uchar,
-    fifo.use_kv_ratio_compaction
-);
-set!(
-    rocksdb_options_set_dump_malloc_stats,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.dump_malloc_stats
-);
-set!(
-    rocksdb_options_set_memtable_whole_key_filtering,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.memtable_whole_key_filtering
-);
-set!(
-    rocksdb_wait_for_compact_options_set_abort_on_pause,
-    *mut rocksdb_wait_for_compact_options_t,
-    c_uchar,
-    wait.abort_on_pause
-);
-get!(
-    rocksdb_wait_for_compact_options_get_abort_on_pause,
-    *mut rocksdb_wait_for_compact_options_t,
-    c_uchar,
-    wait.abort_on_pause
-);
-set!(
-    rocksdb_wait_for_compact_options_set_flush,
-    *mut rocksdb_wait_for_compact_options_t,
-    c_uchar,
-    wait.flush
-);
-get!(
-    rocksdb_wait_for_compact_options_get_flush,
-    *mut rocksdb_wait_for_compact_options_t,
-    c_uchar,
-    wait.flush
-);
-set!(
-    rocksdb_wait_for_compact_options_set_close_db,
-    *mut rocksdb_wait_for_compact_options_t,
-    c_uchar,
-    close_db
-);
-get!(
-    rocksdb_wait_for_compact_options_get_close_db,
-    *mut rocksdb_wait_for_compact_options_t,
-    c_uchar,
-    close_db
-);
-set!(
-    rocksdb_wait_for_compact_options_set_timeout,
-    *mut rocksdb_wait_for_compact_options_t,
-    u64,
-    wait.timeout
-);
-get!(
-    rocksdb_wait_for_compact_options_get_timeout,
-    *mut rocksdb_wait_for_compact_options_t,
-    u64,
-    wait.timeout
-);
-set!(
-    rocksdb_options_set_flush_verify_memtable_count,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.flush_verify_memtable_count
-);
-get!(
-    rocksdb_options_get_flush_verify_memtable_count,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.flush_verify_memtable_count
-);
-set!(
-    rocksdb_options_set_compaction_verify_record_count,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.compaction_verify_record_count
-);
-get!(
-    rocksdb_options_get_compaction_verify_record_count,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.compaction_verify_record_count
-);
-set!(
-    rocksdb_options_set_track_and_verify_wals,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.track_and_verify_wals
-);
-get!(
-    rocksdb_options_get_track_and_verify_wals,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.track_and_verify_wals
-);
-set!(
-    rocksdb_options_set_verify_sst_unique_id_in_manifest,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.verify_sst_unique_id_in_manifest
-);
-get!(
-    rocksdb_options_get_verify_sst_unique_id_in_manifest,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.verify_sst_unique_id_in_manifest
-);
-set!(
-    rocksdb_options_set_read_io_executor_threads,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.read_io_executor_threads
-);
-get!(
-    rocksdb_options_get_read_io_executor_threads,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.read_io_executor_threads
-);
-set!(
-    rocksdb_options_set_async_wal_precreate,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.async_wal_precreate
-);
-get!(
-    rocksdb_options_get_async_wal_precreate,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.async_wal_precreate
-);
-set!(
-    rocksdb_options_set_verify_manifest_content_on_close,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.verify_manifest_content_on_close
-);
-get!(
-    rocksdb_options_get_verify_manifest_content_on_close,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.verify_manifest_content_on_close
-);
-set!(
-    rocksdb_options_set_optimize_manifest_for_recovery,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.optimize_manifest_for_recovery
-);
-get!(
-    rocksdb_options_get_optimize_manifest_for_recovery,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.optimize_manifest_for_recovery
-);
-set!(
-    rocksdb_options_set_reuse_manifest_on_open,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.reuse_manifest_on_open
-);
-get!(
-    rocksdb_options_get_reuse_manifest_on_open,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.reuse_manifest_on_open
-);
-set!(
-    rocksdb_options_set_max_manifest_space_amp_pct,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_manifest_space_amp_pct
-);
-get!(
-    rocksdb_options_get_max_manifest_space_amp_pct,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_manifest_space_amp_pct
-);
-set!(
-    rocksdb_options_set_use_direct_io_for_compaction_reads,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.use_direct_io_for_compaction_reads
-);
-get!(
-    rocksdb_options_get_use_direct_io_for_compaction_reads,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.use_direct_io_for_compaction_reads
-);
-set!(
-    rocksdb_options_set_allow_fallocate,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_fallocate
-);
-get!(
-    rocksdb_options_get_allow_fallocate,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_fallocate
-);
-set!(
-    rocksdb_options_set_persist_stats_to_disk,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.persist_stats_to_disk
-);
-get!(
-    rocksdb_options_get_persist_stats_to_disk,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.persist_stats_to_disk
-);
-set!(
-    rocksdb_options_set_stats_history_buffer_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.stats_history_buffer_size
-);
-get!(
-    rocksdb_options_get_stats_history_buffer_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.stats_history_buffer_size
-);
-set!(
-    rocksdb_options_set_strict_bytes_per_sync,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.strict_bytes_per_sync
-);
-get!(
-    rocksdb_options_get_strict_bytes_per_sync,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.strict_bytes_per_sync
-);
-set!(
-    rocksdb_options_set_enable_thread_tracking,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.enable_thread_tracking
-);
-get!(
-    rocksdb_options_get_enable_thread_tracking,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.enable_thread_tracking
-);
-set!(
-    rocksdb_options_set_delayed_write_rate,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.delayed_write_rate
-);
-get!(
-    rocksdb_options_get_delayed_write_rate,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.delayed_write_rate
-);
-set!(
-    rocksdb_options_set_max_write_batch_group_size_bytes,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.max_write_batch_group_size_bytes
-);
-get!(
-    rocksdb_options_get_max_write_batch_group_size_bytes,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.max_write_batch_group_size_bytes
-);
-set!(
-    rocksdb_options_set_write_thread_max_yield_usec,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.write_thread_max_yield_usec
-);
-get!(
-    rocksdb_options_get_write_thread_max_yield_usec,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.write_thread_max_yield_usec
-);
-set!(
-    rocksdb_options_set_write_thread_slow_yield_usec,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.write_thread_slow_yield_usec
-);
-get!(
-    rocksdb_options_get_write_thread_slow_yield_usec,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.write_thread_slow_yield_usec
-);
-set!(
-    rocksdb_options_set_allow_2pc,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_2pc
-);
-get!(
-    rocksdb_options_get_allow_2pc,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_2pc
-);
-get!(
-    rocksdb_options_get_dump_malloc_stats,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.dump_malloc_stats
-);
-set!(
-    rocksdb_options_set_avoid_flush_during_recovery,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.avoid_flush_during_recovery
-);
-get!(
-    rocksdb_options_get_avoid_flush_during_recovery,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.avoid_flush_during_recovery
-);
-set!(
-    rocksdb_options_set_enforce_write_buffer_manager_during_recovery,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.enforce_write_buffer_manager_during_recovery
-);
-get!(
-    rocksdb_options_get_enforce_write_buffer_manager_during_recovery,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.enforce_write_buffer_manager_during_recovery
-);
-set!(
-    rocksdb_options_set_avoid_flush_during_shutdown,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.avoid_flush_during_shutdown
-);
-get!(
-    rocksdb_options_get_avoid_flush_during_shutdown,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.avoid_flush_during_shutdown
-);
-set!(
-    rocksdb_options_set_two_write_queues,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.two_write_queues
-);
-get!(
-    rocksdb_options_get_two_write_queues,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.two_write_queues
-);
-set!(
-    rocksdb_options_set_background_close_inactive_wals,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.background_close_inactive_wals
-);
-get!(
-    rocksdb_options_get_background_close_inactive_wals,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.background_close_inactive_wals
-);
-set!(
-    rocksdb_options_set_prefix_seek_opt_in_only,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.prefix_seek_opt_in_only
-);
-get!(
-    rocksdb_options_get_prefix_seek_opt_in_only,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.prefix_seek_opt_in_only
-);
-set!(
-    rocksdb_options_set_log_readahead_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.log_readahead_size
-);
-get!(
-    rocksdb_options_get_log_readahead_size,
-    *mut rocksdb_options_t,
-    usize,
-    options.db.log_readahead_size
-);
-set!(
-    rocksdb_options_set_best_efforts_recovery,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.best_efforts_recovery
-);
-get!(
-    rocksdb_options_get_best_efforts_recovery,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.best_efforts_recovery
-);
-set!(
-    rocksdb_options_set_max_bgerror_resume_count,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_bgerror_resume_count
-);
-get!(
-    rocksdb_options_get_max_bgerror_resume_count,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.max_bgerror_resume_count
-);
-set!(
-    rocksdb_options_set_bgerror_resume_retry_interval,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.bgerror_resume_retry_interval
-);
-get!(
-    rocksdb_options_get_bgerror_resume_retry_interval,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.bgerror_resume_retry_interval
-);
-set!(
-    rocksdb_options_set_allow_data_in_errors,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_data_in_errors
-);
-get!(
-    rocksdb_options_get_allow_data_in_errors,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.allow_data_in_errors
-);
-set!(
-    rocksdb_options_set_db_host_id,
-    *mut rocksdb_options_t,
-    *const c_char,
-    options.db.db_host_id
-);
-set!(
-    rocksdb_options_set_lowest_used_cache_tier,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.lowest_used_cache_tier
-);
-get!(
-    rocksdb_options_get_lowest_used_cache_tier,
-    *mut rocksdb_options_t,
-    c_int,
-    options.db.lowest_used_cache_tier
-);
-set!(
-    rocksdb_options_set_enforce_single_del_contracts,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.enforce_single_del_contracts
-);
-get!(
-    rocksdb_options_get_enforce_single_del_contracts,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.enforce_single_del_contracts
-);
-set!(
-    rocksdb_options_set_daily_offpeak_time_utc,
-    *mut rocksdb_options_t,
-    *const c_char,
-    options.db.daily_offpeak_time_utc
-);
-set!(
-    rocksdb_options_set_follower_refresh_catchup_period_ms,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.follower_refresh_catchup_period_ms
-);
-get!(
-    rocksdb_options_get_follower_refresh_catchup_period_ms,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.follower_refresh_catchup_period_ms
-);
-set!(
-    rocksdb_options_set_follower_catchup_retry_count,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.follower_catchup_retry_count
-);
-get!(
-    rocksdb_options_get_follower_catchup_retry_count,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.follower_catchup_retry_count
-);
-set!(
-    rocksdb_options_set_follower_catchup_retry_wait_ms,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.follower_catchup_retry_wait_ms
-);
-get!(
-    rocksdb_options_get_follower_catchup_retry_wait_ms,
-    *mut rocksdb_options_t,
-    u64,
-    options.db.follower_catchup_retry_wait_ms
-);
-set!(
-    rocksdb_options_set_fast_sst_open,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.fast_sst_open
-);
-get!(
-    rocksdb_options_get_fast_sst_open,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.db.fast_sst_open
-);
-get!(
-    rocksdb_options_get_memtable_whole_key_filtering,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.memtable_whole_key_filtering
-);
-set!(
-    rocksdb_options_set_target_file_size_is_upper_bound,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.target_file_size_is_upper_bound
-);
-get!(
-    rocksdb_options_get_target_file_size_is_upper_bound,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.target_file_size_is_upper_bound
-);
-set!(
-    rocksdb_options_set_strict_max_successive_merges,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.strict_max_successive_merges
-);
-get!(
-    rocksdb_options_get_strict_max_successive_merges,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.strict_max_successive_merges
-);
-set!(
-    rocksdb_options_set_paranoid_file_checks,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.paranoid_file_checks
-);
-get!(
-    rocksdb_options_get_paranoid_file_checks,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.paranoid_file_checks
-);
-set!(
-    rocksdb_options_set_verify_output_flags,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.verify_output_flags
-);
-get!(
-    rocksdb_options_get_verify_output_flags,
-    *mut rocksdb_options_t,
-    c_int,
-    options.family.verify_output_flags
-);
-set!(
-    rocksdb_options_set_force_consistency_checks,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.force_consistency_checks
-);
-get!(
-    rocksdb_options_get_force_consistency_checks,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.force_consistency_checks
-);
-set!(
-    rocksdb_options_set_disallow_memtable_writes,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.disallow_memtable_writes
-);
-get!(
-    rocksdb_options_get_disallow_memtable_writes,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.disallow_memtable_writes
-);
-set!(
-    rocksdb_options_set_sample_for_compression,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.sample_for_compression
-);
-get!(
-    rocksdb_options_get_sample_for_compression,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.sample_for_compression
-);
-set!(
-    rocksdb_options_set_preclude_last_level_data_seconds,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.preclude_last_level_data_seconds
-);
-get!(
-    rocksdb_options_get_preclude_last_level_data_seconds,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.preclude_last_level_data_seconds
-);
-set!(
-    rocksdb_options_set_preserve_internal_time_seconds,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.preserve_internal_time_seconds
-);
-get!(
-    rocksdb_options_get_preserve_internal_time_seconds,
-    *mut rocksdb_options_t,
-    u64,
-    options.family.preserve_internal_time_seconds
-);
-set!(
-    rocksdb_options_set_enable_blob_direct_write,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.enable_blob_direct_write
-);
-get!(
-    rocksdb_options_get_enable_blob_direct_write,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.enable_blob_direct_write
-);
-set!(
-    rocksdb_options_set_blob_direct_write_partitions,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.blob_direct_write_partitions
-);
-get!(
-    rocksdb_options_get_blob_direct_write_partitions,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.blob_direct_write_partitions
-);
-set!(
-    rocksdb_options_set_memtable_protection_bytes_per_key,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.memtable_protection_bytes_per_key
-);
-get!(
-    rocksdb_options_get_memtable_protection_bytes_per_key,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.memtable_protection_bytes_per_key
-);
-set!(
-    rocksdb_options_set_persist_user_defined_timestamps,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.persist_user_defined_timestamps
-);
-get!(
-    rocksdb_options_get_persist_user_defined_timestamps,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.persist_user_defined_timestamps
-);
-set!(
-    rocksdb_options_set_block_protection_bytes_per_key,
-    *mut rocksdb_options_t,
-    u8,
-    options.family.block_protection_bytes_per_key
-);
-get!(
-    rocksdb_options_get_block_protection_bytes_per_key,
-    *mut rocksdb_options_t,
-    u8,
-    options.family.block_protection_bytes_per_key
-);
-set!(
-    rocksdb_options_set_bottommost_file_compaction_delay,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.bottommost_file_compaction_delay
-);
-get!(
-    rocksdb_options_get_bottommost_file_compaction_delay,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.bottommost_file_compaction_delay
-);
-set!(
-    rocksdb_options_set_paranoid_memory_checks,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.paranoid_memory_checks
-);
-get!(
-    rocksdb_options_get_paranoid_memory_checks,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.paranoid_memory_checks
-);
-set!(
-    rocksdb_options_set_memtable_verify_per_key_checksum_on_seek,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.memtable_verify_per_key_checksum_on_seek
-);
-get!(
-    rocksdb_options_get_memtable_verify_per_key_checksum_on_seek,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.memtable_verify_per_key_checksum_on_seek
-);
-set!(
-    rocksdb_options_set_cf_allow_ingest_behind,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.cf_allow_ingest_behind
-);
-get!(
-    rocksdb_options_get_cf_allow_ingest_behind,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.cf_allow_ingest_behind
-);
-set!(
-    rocksdb_options_set_memtable_batch_lookup_optimization,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.memtable_batch_lookup_optimization
-);
-get!(
-    rocksdb_options_get_memtable_batch_lookup_optimization,
-    *mut rocksdb_options_t,
-    c_uchar,
-    options.family.memtable_batch_lookup_optimization
-);
-set!(
-    rocksdb_options_set_memtable_max_range_deletions,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.memtable_max_range_deletions
-);
-get!(
-    rocksdb_options_get_memtable_max_range_deletions,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.memtable_max_range_deletions
-);
-set!(
-    rocksdb_options_set_uncache_aggressiveness,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.uncache_aggressiveness
-);
-get!(
-    rocksdb_options_get_uncache_aggressiveness,
-    *mut rocksdb_options_t,
-    u32,
-    options.family.uncache_aggressiveness
-);
-set!(
-    rocksdb_writeoptions_set_sync,
-    *mut rocksdb_writeoptions_t,
-    c_uchar,
-    write.sync
-);
-get!(
-    rocksdb_writeoptions_get_sync,
-    *mut rocksdb_writeoptions_t,
-    c_uchar,
-    write.sync
-);
-set!(
-    rocksdb_writeoptions_set_ignore_missing_column_families,
-    *mut rocksdb_writeoptions_t,
-    c_uchar,
-    write.ignore_missing_column_families
-);
-get!(
-    rocksdb_writeoptions_get_ignore_missing_column_families,
-    *mut rocksdb_writeoptions_t,
-    c_uchar,
-    write.ignore_missing_column_families
-);
-set!(
-    rocksdb_writeoptions_set_no_slowdown,
-    *mut rocksdb_writeoptions_t,
-    c_uchar,
-    write.no_slowdown
-);
-get!(
-    rocksdb_writeoptions_get_no_slowdown,
-    *mut rocksdb_writeoptions_t,
-    c_uchar,
-    write.no_slowdown
-);
-set!(
-    rocksdb_writeoptions_set_low_pri,
-    *mut rocksdb_writeoptions_t,
-    c_uchar,
-    write.low_pri
-);
-get!(
-    rocksdb_writeoptions_get_low_pri,
-    *mut rocksdb_writeoptions_t,
-    c_uchar,
-    write.low_pri
-);
-set!(
-    rocksdb_writeoptions_set_memtable_insert_hint_per_batch,
-    *mut rocksdb_writeoptions_t,
-    c_uchar,
-    write.memtable_insert_hint_per_batch
-);
-get!(
-    rocksdb_writeoptions_get_memtable_insert_hint_per_batch,
-    *mut rocksdb_writeoptions_t,
-    c_uchar,
-    write.memtable_insert_hint_per_batch
-);
-set!(
-    rocksdb_writeoptions_set_rate_limiter_priority,
-    *mut rocksdb_writeoptions_t,
-    c_int,
-    rate_limiter_priority
-);
-get!(
-    rocksdb_writeoptions_get_rate_limiter_priority,
-    *mut rocksdb_writeoptions_t,
-    c_int,
-    rate_limiter_priority
-);
-set!(
-    rocksdb_writeoptions_set_protection_bytes_per_key,
-    *mut rocksdb_writeoptions_t,
-    usize,
-    write.protection_bytes_per_key
-);
-get!(
-    rocksdb_writeoptions_get_protection_bytes_per_key,
-    *mut rocksdb_writeoptions_t,
-    usize,
-    write.protection_bytes_per_key
-);
-set!(
-    rocksdb_writeoptions_set_io_activity,
-    *mut rocksdb_writeoptions_t,
-    c_int,
-    io_activity
-);
-get!(
-    rocksdb_writeoptions_get_io_activity,
-    *mut rocksdb_writeoptions_t,
-    c_int,
-    io_activity
-);
-set!(
-    rocksdb_flushoptions_set_wait,
-    *mut rocksdb_flushoptions_t,
-    c_uchar,
-    flush.wait
-);
-get!(
-    rocksdb_flushoptions_get_wait,
-    *mut rocksdb_flushoptions_t,
-    c_uchar,
-    flush.wait
-);
-set!(
-    rocksdb_flushoptions_set_allow_write_stall,
-    *mut rocksdb_flushoptions_t,
-    c_uchar,
-    flush.allow_write_stall
-);
-get!(
-    rocksdb_flushoptions_get_allow_write_stall,
-    *mut rocksdb_flushoptions_t,
-    c_uchar,
-    flush.allow_write_stall
-);
-set!(
-    rocksdb_flushoptions_set_force_atomic_flush,
-    *mut rocksdb_flushoptions_t,
-    c_uchar,
-    force_atomic_flush
-);
-get!(
-    rocksdb_flushoptions_get_force_atomic_flush,
-    *mut rocksdb_flushoptions_t,
-    c_uchar,
-    force_atomic_flush
-);
-set!(
-    rocksdb_flushoptions_set_listener_wait,
-    *mut rocksdb_flushoptions_t,
-    c_uchar,
-    listener_wait
-);
-get!(
-    rocksdb_flushoptions_get_listener_wait,
-    *mut rocksdb_flushoptions_t,
-    c_uchar,
-    listener_wait
-);
-set!(
-    rocksdb_flushwaloptions_set_sync,
-    *mut rocksdb_flushwaloptions_t,
-    c_uchar,
-    sync
-);
-get!(
-    rocksdb_flushwaloptions_get_sync,
-    *mut rocksdb_flushwaloptions_t,
-    c_uchar,
-    sync
-);
-set!(
-    rocksdb_flushwaloptions_set_rate_limiter_priority,
-    *mut rocksdb_flushwaloptions_t,
-    c_int,
-    rate_limiter_priority
-);
-get!(
-    rocksdb_flushwaloptions_get_rate_limiter_priority,
-    *mut rocksdb_flushwaloptions_t,
-    c_int,
-    rate_limiter_priority
-);
-set!(
-    rocksdb_envoptions_set_use_mmap_reads,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    use_mmap_reads
-);
-get!(
-    rocksdb_envoptions_get_use_mmap_reads,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    use_mmap_reads
-);
-set!(
-    rocksdb_envoptions_set_use_mmap_writes,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    use_mmap_writes
-);
-get!(
-    rocksdb_envoptions_get_use_mmap_writes,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    use_mmap_writes
-);
-set!(
-    rocksdb_envoptions_set_use_direct_reads,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    use_direct_reads
-);
-get!(
-    rocksdb_envoptions_get_use_direct_reads,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    use_direct_reads
-);
-set!(
-    rocksdb_envoptions_set_use_direct_writes,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    use_direct_writes
-);
-get!(
-    rocksdb_envoptions_get_use_direct_writes,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    use_direct_writes
-);
-set!(
-    rocksdb_envoptions_set_allow_fallocate,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    allow_fallocate
-);
-get!(
-    rocksdb_envoptions_get_allow_fallocate,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    allow_fallocate
-);
-set!(
-    rocksdb_envoptions_set_fd_cloexec,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    fd_cloexec
-);
-get!(
-    rocksdb_envoptions_get_fd_cloexec,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    fd_cloexec
-);
-set!(
-    rocksdb_envoptions_set_bytes_per_sync,
-    *mut rocksdb_envoptions_t,
-    u64,
-    bytes_per_sync
-);
-get!(
-    rocksdb_envoptions_get_bytes_per_sync,
-    *mut rocksdb_envoptions_t,
-    u64,
-    bytes_per_sync
-);
-set!(
-    rocksdb_envoptions_set_strict_bytes_per_sync,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    strict_bytes_per_sync
-);
-get!(
-    rocksdb_envoptions_get_strict_bytes_per_sync,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    strict_bytes_per_sync
-);
-set!(
-    rocksdb_envoptions_set_fallocate_with_keep_size,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    fallocate_with_keep_size
-);
-get!(
-    rocksdb_envoptions_get_fallocate_with_keep_size,
-    *mut rocksdb_envoptions_t,
-    c_uchar,
-    fallocate_with_keep_size
-);
-set!(
-    rocksdb_envoptions_set_compaction_readahead_size,
-    *mut rocksdb_envoptions_t,
-    usize,
-    compaction_readahead_size
-);
-get!(
-    rocksdb_envoptions_get_compaction_readahead_size,
-    *mut rocksdb_envoptions_t,
-    usize,
-    compaction_readahead_size
-);
-set!(
-    rocksdb_envoptions_set_writable_file_max_buffer_size,
-    *mut rocksdb_envoptions_t,
-    usize,
-    writable_file_max_buffer_size
-);
-get!(
-    rocksdb_envoptions_get_writable_file_max_buffer_size,
-    *mut rocksdb_envoptions_t,
-    usize,
-    writable_file_max_buffer_size
-);
-set!(
-    rocksdb_trace_options_set_max_trace_file_size,
-    *mut rocksdb_trace_options_t,
-    u64,
-    max_trace_file_size
-);
-get!(
-    rocksdb_trace_options_get_max_trace_file_size,
-    *mut rocksdb_trace_options_t,
-    u64,
-    max_trace_file_size
-);
-set!(
-    rocksdb_trace_options_set_sampling_frequency,
-    *mut rocksdb_trace_options_t,
-    u64,
-    sampling_frequency
-);
-get!(
-    rocksdb_trace_options_get_sampling_frequency,
-    *mut rocksdb_trace_options_t,
-    u64,
-    sampling_frequency
-);
-set!(
-    rocksdb_trace_options_set_filter,
-    *mut rocksdb_trace_options_t,
-    u64,
-    filter
-);
-get!(
-    rocksdb_trace_options_get_filter,
-    *mut rocksdb_trace_options_t,
-    u64,
-    filter
-);
-set!(
-    rocksdb_trace_options_set_preserve_write_order,
-    *mut rocksdb_trace_options_t,
-    c_uchar,
-    preserve_write_order
-);
-get!(
-    rocksdb_trace_options_get_preserve_write_order,
-    *mut rocksdb_trace_options_t,
-    c_uchar,
-    preserve_write_order
-);
-set!(
-    rocksdb_block_cache_trace_options_set_sampling_frequency,
-    *mut rocksdb_block_cache_trace_options_t,
-    u64,
-    sampling_frequency
-);
-get!(
-    rocksdb_block_cache_trace_options_get_sampling_frequency,
-    *mut rocksdb_block_cache_trace_options_t,
-    u64,
-    sampling_frequency
-);
-set!(
-    rocksdb_block_cache_trace_writer_options_set_max_trace_file_size,
-    *mut rocksdb_block_cache_trace_writer_options_t,
-    u64,
-    max_trace_file_size
-);
-get!(
-    rocksdb_block_cache_trace_writer_options_get_max_trace_file_size,
-    *mut rocksdb_block_cache_trace_writer_options_t,
-    u64,
-    max_trace_file_size
-);
-set!(
-    rocksdb_compaction_options_set_compression,
-    *mut rocksdb_compaction_options_t,
-    c_int,
-    compression
-);
-get!(
-    rocksdb_compaction_options_get_compression,
-    *mut rocksdb_compaction_options_t,
-    c_int,
-    compression
-);
-set!(
-    rocksdb_compaction_options_set_output_file_size_limit,
-    *mut rocksdb_compaction_options_t,
-    u64,
-    output_file_size_limit
-);
-get!(
-    rocksdb_compaction_options_get_output_file_size_limit,
-    *mut rocksdb_compaction_options_t,
-    u64,
-    output_file_size_limit
-);
-set!(
-    rocksdb_compaction_options_set_max_subcompactions,
-    *mut rocksdb_compaction_options_t,
-    u32,
-    max_subcompactions
-);
-get!(
-    rocksdb_compaction_options_get_max_subcompactions,
-    *mut rocksdb_compaction_options_t,
-    u32,
-    max_subcompactions
-);
-set!(
-    rocksdb_compaction_options_set_output_temperature_override,
-    *mut rocksdb_compaction_options_t,
-    c_int,
-    output_temperature_override
-);
-get!(
-    rocksdb_compaction_options_get_output_temperature_override,
-    *mut rocksdb_compaction_options_t,
-    c_int,
-    output_temperature_override
-);
-set!(
-    rocksdb_compaction_options_set_allow_trivial_move,
-    *mut rocksdb_compaction_options_t,
-    c_uchar,
-    allow_trivial_move
-);
-get!(
-    rocksdb_compaction_options_get_allow_trivial_move,
-    *mut rocksdb_compaction_options_t,
-    c_uchar,
-    allow_trivial_move
-);
-set!(
-    rocksdb_compactoptions_set_blob_garbage_collection_policy,
-    *mut rocksdb_compactoptions_t,
-    c_int,
-    blob_garbage_collection_policy
-);
-get!(
-    rocksdb_compactoptions_get_blob_garbage_collection_policy,
-    *mut rocksdb_compactoptions_t,
-    c_int,
-    blob_garbage_collection_policy
-);
-set!(
-    rocksdb_compactoptions_set_blob_garbage_collection_age_cutoff,
-    *mut rocksdb_compactoptions_t,
-    f64,
-    blob_garbage_collection_age_cutoff
-);
-get!(
-    rocksdb_compactoptions_get_blob_garbage_collection_age_cutoff,
-    *mut rocksdb_compactoptions_t,
-    f64,
-    blob_garbage_collection_age_cutoff
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_move_files,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.move_files
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_link_files,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.link_files
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_link_files,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.link_files
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_failed_move_fall_back_to_copy,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.failed_move_fall_back_to_copy
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_failed_move_fall_back_to_copy,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.failed_move_fall_back_to_copy
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_snapshot_consistency,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.snapshot_consistency
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_allow_global_seqno,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.allow_global_seqno
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_allow_blocking_flush,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.allow_blocking_flush
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_ingest_behind,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.ingest_behind
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_write_global_seqno,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.write_global_seqno
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_write_global_seqno,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.write_global_seqno
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_verify_checksums_before_ingest,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.verify_checksums_before_ingest
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_verify_checksums_before_ingest,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.verify_checksums_before_ingest
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_verify_checksums_readahead_size,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    usize,
-    ingest.verify_checksums_readahead_size
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_verify_checksums_readahead_size,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    usize,
-    ingest.verify_checksums_readahead_size
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_verify_file_checksum,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.verify_file_checksum
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_verify_file_checksum,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.verify_file_checksum
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_fail_if_not_bottommost_level,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.fail_if_not_bottommost_level
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_allow_db_generated_files,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.allow_db_generated_files
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_allow_db_generated_files,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.allow_db_generated_files
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_fill_cache,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.fill_cache
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_fill_cache,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.fill_cache
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_prefetch_lmax_index_and_filter_blocks,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.prefetch_lmax_index_and_filter_blocks
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_prefetch_lmax_index_and_filter_blocks,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_uchar,
-    ingest.prefetch_lmax_index_and_filter_blocks
-);
-set!(
-    rocksdb_ingestexternalfileoptions_set_file_opening_threads,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_int,
-    ingest.file_opening_threads
-);
-get!(
-    rocksdb_ingestexternalfileoptions_get_file_opening_threads,
-    *mut rocksdb_ingestexternalfileoptions_t,
-    c_int,
-    ingest.file_opening_threads
-);
-set!(
-    rocksdb_size_approximation_options_set_include_memtables,
-    *mut rocksdb_size_approximation_options_t,
-    c_uchar,
-    size.include_memtables
-);
-get!(
-    rocksdb_size_approximation_options_get_include_memtables,
-    *mut rocksdb_size_approximation_options_t,
-    c_uchar,
-    size.include_memtables
-);
-set!(
-    rocksdb_size_approximation_options_set_include_files,
-    *mut rocksdb_size_approximation_options_t,
-    c_uchar,
-    size.include_files
-);
-get!(
-    rocksdb_size_approximation_options_get_include_files,
-    *mut rocksdb_size_approximation_options_t,
-    c_uchar,
-    size.include_files
-);
-set!(
-    rocksdb_size_approximation_options_set_include_blob_files,
-    *mut rocksdb_size_approximation_options_t,
-    c_uchar,
-    size.include_blob_files
-);
-get!(
-    rocksdb_size_approximation_options_get_include_blob_files,
-    *mut rocksdb_size_approximation_options_t,
-    c_uchar,
-    size.include_blob_files
-);
-set!(
-    rocksdb_size_approximation_options_set_files_size_error_margin,
-    *mut rocksdb_size_approximation_options_t,
-    f64,
-    size.files_size_error_margin
-);
-get!(
-    rocksdb_size_approximation_options_get_files_size_error_margin,
-    *mut rocksdb_size_approximation_options_t,
-    f64,
-    size.files_size_error_margin
-);
-set!(
-    rocksdb_livefiles_storage_info_options_set_include_checksum_info,
-    *mut rocksdb_livefiles_storage_info_options_t,
-    c_uchar,
-    include_checksum_info
-);
-get!(
-    rocksdb_livefiles_storage_info_options_get_include_checksum_info,
-    *mut rocksdb_livefiles_storage_info_options_t,
-    c_uchar,
-    include_checksum_info
-);
-set!(
-    rocksdb_livefiles_storage_info_options_set_wal_size_for_flush,
-    *mut rocksdb_livefiles_storage_info_options_t,
-    u64,
-    wal_size_for_flush
-);
-get!(
-    rocksdb_livefiles_storage_info_options_get_wal_size_for_flush,
-    *mut rocksdb_livefiles_storage_info_options_t,
-    u64,
-    wal_size_for_flush
-);
-set!(
-    rocksdb_livefiles_storage_info_options_set_atomic_flush,
-    *mut rocksdb_livefiles_storage_info_options_t,
-    c_uchar,
-    atomic_flush
-);
-get!(
-    rocksdb_livefiles_storage_info_options_get_atomic_flush,
-    *mut rocksdb_livefiles_storage_info_options_t,
-    c_uchar,
-    atomic_flush
-);
-set!(
-    rocksdb_wait_for_compact_options_set_wait_for_purge,
-    *mut rocksdb_wait_for_compact_options_t,
-    c_uchar,
-    wait_for_purge
-);
-get!(
-    rocksdb_wait_for_compact_options_get_wait_for_purge,
-    *mut rocksdb_wait_for_compact_options_t,
-    c_uchar,
-    wait_for_purge
-);
-set!(
-    rocksdb_block_based_options_set_cache_index_and_filter_blocks,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.cache_index_and_filter_blocks
-);
-get!(
-    rocksdb_block_based_options_get_cache_index_and_filter_blocks,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.cache_index_and_filter_blocks
-);
-set!(
-    rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.cache_index_and_filter_blocks_with_high_priority
-);
-get!(
-    rocksdb_block_based_options_get_cache_index_and_filter_blocks_with_high_priority,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.cache_index_and_filter_blocks_with_high_priority
-);
-set!(
-    rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.pin_l0_filter_and_index_blocks_in_cache
-);
-get!(
-    rocksdb_block_based_options_get_pin_l0_filter_and_index_blocks_in_cache,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.pin_l0_filter_and_index_blocks_in_cache
-);
-set!(
-    rocksdb_block_based_options_set_pin_top_level_index_and_filter,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.pin_top_level_index_and_filter
-);
-get!(
-    rocksdb_block_based_options_get_pin_top_level_index_and_filter,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.pin_top_level_index_and_filter
-);
-set!(
-    rocksdb_block_based_options_set_index_type,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.index_type
-);
-get!(
-    rocksdb_block_based_options_get_index_type,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.index_type
-);
-set!(
-    rocksdb_block_based_options_set_index_block_search_type,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.index_block_search_type
-);
-get!(
-    rocksdb_block_based_options_get_index_block_search_type,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.index_block_search_type
-);
-set!(
-    rocksdb_block_based_options_set_data_block_index_type,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.data_block_index_type
-);
-get!(
-    rocksdb_block_based_options_get_data_block_index_type,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.data_block_index_type
-);
-set!(
-    rocksdb_block_based_options_set_data_block_hash_table_util_ratio,
-    *mut rocksdb_block_based_table_options_t,
-    f64,
-    table.data_block_hash_table_util_ratio
-);
-get!(
-    rocksdb_block_based_options_get_data_block_hash_table_util_ratio,
-    *mut rocksdb_block_based_table_options_t,
-    f64,
-    table.data_block_hash_table_util_ratio
-);
-set!(
-    rocksdb_block_based_options_set_checksum,
-    *mut rocksdb_block_based_table_options_t,
-    c_char,
-    table.checksum
-);
-get!(
-    rocksdb_block_based_options_get_checksum,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.checksum
-);
-set!(
-    rocksdb_block_based_options_set_no_block_cache,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.no_block_cache
-);
-get!(
-    rocksdb_block_based_options_get_no_block_cache,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.no_block_cache
-);
-set!(
-    rocksdb_block_based_options_set_block_size,
-    *mut rocksdb_block_based_table_options_t,
-    usize,
-    table.block_size
-);
-get!(
-    rocksdb_block_based_options_get_block_size,
-    *mut rocksdb_block_based_table_options_t,
-    u64,
-    table.block_size
-);
-set!(
-    rocksdb_block_based_options_set_block_size_deviation,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.block_size_deviation
-);
-get!(
-    rocksdb_block_based_options_get_block_size_deviation,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.block_size_deviation
-);
-set!(
-    rocksdb_block_based_options_set_block_restart_interval,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.block_restart_interval
-);
-get!(
-    rocksdb_block_based_options_get_block_restart_interval,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.block_restart_interval
-);
-set!(
-    rocksdb_block_based_options_set_index_block_restart_interval,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.index_block_restart_interval
-);
-get!(
-    rocksdb_block_based_options_get_index_block_restart_interval,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.index_block_restart_interval
-);
-set!(
-    rocksdb_block_based_options_set_metadata_block_size,
-    *mut rocksdb_block_based_table_options_t,
-    u64,
-    table.metadata_block_size
-);
-get!(
-    rocksdb_block_based_options_get_metadata_block_size,
-    *mut rocksdb_block_based_table_options_t,
-    u64,
-    table.metadata_block_size
-);
-set!(
-    rocksdb_block_based_options_set_partition_filters,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.partition_filters
-);
-get!(
-    rocksdb_block_based_options_get_partition_filters,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.partition_filters
-);
-set!(
-    rocksdb_block_based_options_set_decouple_partitioned_filters,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.decouple_partitioned_filters
-);
-get!(
-    rocksdb_block_based_options_get_decouple_partitioned_filters,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.decouple_partitioned_filters
-);
-set!(
-    rocksdb_block_based_options_set_optimize_filters_for_memory,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.optimize_filters_for_memory
-);
-get!(
-    rocksdb_block_based_options_get_optimize_filters_for_memory,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.optimize_filters_for_memory
-);
-set!(
-    rocksdb_block_based_options_set_use_delta_encoding,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.use_delta_encoding
-);
-get!(
-    rocksdb_block_based_options_get_use_delta_encoding,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.use_delta_encoding
-);
-set!(
-    rocksdb_block_based_options_set_use_udi_as_primary_index,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.use_udi_as_primary_index
-);
-get!(
-    rocksdb_block_based_options_get_use_udi_as_primary_index,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.use_udi_as_primary_index
-);
-set!(
-    rocksdb_block_based_options_set_fail_if_no_udi_on_open,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.fail_if_no_udi_on_open
-);
-get!(
-    rocksdb_block_based_options_get_fail_if_no_udi_on_open,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.fail_if_no_udi_on_open
-);
-set!(
-    rocksdb_block_based_options_set_whole_key_filtering,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.whole_key_filtering
-);
-get!(
-    rocksdb_block_based_options_get_whole_key_filtering,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.whole_key_filtering
-);
-set!(
-    rocksdb_block_based_options_set_detect_filter_construct_corruption,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.detect_filter_construct_corruption
-);
-get!(
-    rocksdb_block_based_options_get_detect_filter_construct_corruption,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.detect_filter_construct_corruption
-);
-set!(
-    rocksdb_block_based_options_set_verify_compression,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.verify_compression
-);
-get!(
-    rocksdb_block_based_options_get_verify_compression,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.verify_compression
-);
-set!(
-    rocksdb_block_based_options_set_read_amp_bytes_per_bit,
-    *mut rocksdb_block_based_table_options_t,
-    u32,
-    table.read_amp_bytes_per_bit
-);
-get!(
-    rocksdb_block_based_options_get_read_amp_bytes_per_bit,
-    *mut rocksdb_block_based_table_options_t,
-    u32,
-    table.read_amp_bytes_per_bit
-);
-set!(
-    rocksdb_block_based_options_set_format_version,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.format_version
-);
-get!(
-    rocksdb_block_based_options_get_format_version,
-    *mut rocksdb_block_based_table_options_t,
-    u32,
-    table.format_version
-);
-set!(
-    rocksdb_block_based_options_set_separate_key_value_in_data_block,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.separate_key_value_in_data_block
-);
-get!(
-    rocksdb_block_based_options_get_separate_key_value_in_data_block,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.separate_key_value_in_data_block
-);
-set!(
-    rocksdb_block_based_options_set_uniform_cv_threshold,
-    *mut rocksdb_block_based_table_options_t,
-    f64,
-    table.uniform_cv_threshold
-);
-get!(
-    rocksdb_block_based_options_get_uniform_cv_threshold,
-    *mut rocksdb_block_based_table_options_t,
-    f64,
-    table.uniform_cv_threshold
-);
-set!(
-    rocksdb_block_based_options_set_enable_index_compression,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.enable_index_compression
-);
-get!(
-    rocksdb_block_based_options_get_enable_index_compression,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.enable_index_compression
-);
-set!(
-    rocksdb_block_based_options_set_block_align,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.block_align
-);
-get!(
-    rocksdb_block_based_options_get_block_align,
-    *mut rocksdb_block_based_table_options_t,
-    c_uchar,
-    table.block_align
-);
-set!(
-    rocksdb_block_based_options_set_super_block_alignment_size,
-    *mut rocksdb_block_based_table_options_t,
-    usize,
-    table.super_block_alignment_size
-);
-get!(
-    rocksdb_block_based_options_get_super_block_alignment_size,
-    *mut rocksdb_block_based_table_options_t,
-    usize,
-    table.super_block_alignment_size
-);
-set!(
-    rocksdb_block_based_options_set_super_block_alignment_space_overhead_ratio,
-    *mut rocksdb_block_based_table_options_t,
-    usize,
-    table.super_block_alignment_space_overhead_ratio
-);
-get!(
-    rocksdb_block_based_options_get_super_block_alignment_space_overhead_ratio,
-    *mut rocksdb_block_based_table_options_t,
-    usize,
-    table.super_block_alignment_space_overhead_ratio
-);
-set!(
-    rocksdb_block_based_options_set_index_shortening,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.index_shortening
-);
-get!(
-    rocksdb_block_based_options_get_index_shortening,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.index_shortening
-);
-set!(
-    rocksdb_block_based_options_set_max_auto_readahead_size,
-    *mut rocksdb_block_based_table_options_t,
-    usize,
-    table.max_auto_readahead_size
-);
-get!(
-    rocksdb_block_based_options_get_max_auto_readahead_size,
-    *mut rocksdb_block_based_table_options_t,
-    usize,
-    table.max_auto_readahead_size
-);
-set!(
-    rocksdb_block_based_options_set_prepopulate_block_cache,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.prepopulate_block_cache
-);
-get!(
-    rocksdb_block_based_options_get_prepopulate_block_cache,
-    *mut rocksdb_block_based_table_options_t,
-    c_int,
-    table.prepopulate_block_cache
-);
-set!(
-    rocksdb_block_based_options_set_initial_auto_readahead_size,
-    *mut rocksdb_block_based_table_options_t,
-    usize,
-    table.initial_auto_readahead_size
-);
-get!(
-    rocksdb_block_based_options_get_initial_auto_readahead_size,
-    *mut rocksdb_block_based_table_options_t,
-    usize,
-    table.initial_auto_readahead_size
-);
-set!(
-    rocksdb_block_based_options_set_num_file_reads_for_auto_readahead,
-    *mut rocksdb_block_based_table_options_t,
-    u64,
-    table.num_file_reads_for_auto_readahead
-);
-get!(
-    rocksdb_block_based_options_get_num_file_reads_for_auto_readahead,
-    *mut rocksdb_block_based_table_options_t,
-    u64,
-    table.num_file_reads_for_auto_readahead
-);
-set!(
-    rocksdb_cuckoo_options_set_hash_table_ratio,
-    *mut rocksdb_cuckoo_table_options_t,
-    f64,
-    hash_table_ratio
-);
-get!(
-    rocksdb_cuckoo_options_get_hash_table_ratio,
-    *mut rocksdb_cuckoo_table_options_t,
-    f64,
-    hash_table_ratio
-);
-set!(
-    rocksdb_cuckoo_options_set_max_search_depth,
-    *mut rocksdb_cuckoo_table_options_t,
-    u32,
-    max_search_depth
-);
-get!(
-    rocksdb_cuckoo_options_get_max_search_depth,
-    *mut rocksdb_cuckoo_table_options_t,
-    u32,
-    max_search_depth
-);
-set!(
-    rocksdb_cuckoo_options_set_cuckoo_block_size,
-    *mut rocksdb_cuckoo_table_options_t,
-    u32,
-    cuckoo_block_size
-);
-get!(
-    rocksdb_cuckoo_options_get_cuckoo_block_size,
-    *mut rocksdb_cuckoo_table_options_t,
-    u32,
-    cuckoo_block_size
-);
-set!(
-    rocksdb_cuckoo_options_set_identity_as_first_hash,
-    *mut rocksdb_cuckoo_table_options_t,
-    c_uchar,
-    identity_as_first_hash
-);
-get!(
-    rocksdb_cuckoo_options_get_identity_as_first_hash,
-    *mut rocksdb_cuckoo_table_options_t,
-    c_uchar,
-    identity_as_first_hash
-);
-set!(
-    rocksdb_cuckoo_options_set_use_module_hash,
-    *mut rocksdb_cuckoo_table_options_t,
-    c_uchar,
-    use_module_hash
-);
-get!(
-    rocksdb_cuckoo_options_get_use_module_hash,
-    *mut rocksdb_cuckoo_table_options_t,
-    c_uchar,
-    use_module_hash
-);
-set!(
-    rocksdb_universal_compaction_options_set_max_read_amp,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.max_read_amp
-);
-get!(
-    rocksdb_universal_compaction_options_get_max_read_amp,
-    *mut rocksdb_universal_compaction_options_t,
-    c_int,
-    universal.max_read_amp
-);
-set!(
-    rocksdb_universal_compaction_options_set_allow_trivial_move,
-    *mut rocksdb_universal_compaction_options_t,
-    c_uchar,
-    universal.allow_trivial_move
-);
-get!(
-    rocksdb_universal_compaction_options_get_allow_trivial_move,
-    *mut rocksdb_universal_compaction_options_t,
-    c_uchar,
-    universal.allow_trivial_move
-);
-set!(
-    rocksdb_universal_compaction_options_set_incremental,
-    *mut rocksdb_universal_compaction_options_t,
-    c_uchar,
-    universal.incremental
-);
-get!(
-    rocksdb_universal_compaction_options_get_incremental,
-    *mut rocksdb_universal_compaction_options_t,
-    c_uchar,
-    universal.incremental
-);
-set!(
-    rocksdb_universal_compaction_options_set_reduce_file_locking,
-    *mut rocksdb_universal_compaction_options_t,
-    c_uchar,
-    universal.reduce_file_locking
-);
-get!(
-    rocksdb_universal_compaction_options_get_reduce_file_locking,
-    *mut rocksdb_universal_compaction_options_t,
-    c_uchar,
-    universal.reduce_file_locking
-);
-set!(
-    rocksdb_fifo_compaction_options_set_age_for_warm,
-    *mut rocksdb_fifo_compaction_options_t,
-    u64,
-    fifo.age_for_warm
-);
-get!(
-    rocksdb_fifo_compaction_options_get_age_for_warm,
-    *mut rocksdb_fifo_compaction_options_t,
-    u64,
-    fifo.age_for_warm
-);
-set!(
-    rocksdb_fifo_compaction_options_set_allow_trivial_copy_when_change_temperature,
-    *mut rocksdb_fifo_compaction_options_t,
-    c_uchar,
-    fifo.allow_trivial_copy_when_change_temperature
-);
-get!(
-    rocksdb_fifo_compaction_options_get_allow_trivial_copy_when_change_temperature,
-    *mut rocksdb_fifo_compaction_options_t,
-    c_uchar,
-    fifo.allow_trivial_copy_when_change_temperature
-);
-set!(
-    rocksdb_fifo_compaction_options_set_trivial_copy_buffer_size,
-    *mut rocksdb_fifo_compaction_options_t,
-    u64,
-    fifo.trivial_copy_buffer_size
-);
-get!(
-    rocksdb_fifo_compaction_options_get_trivial_copy_buffer_size,
-    *mut rocksdb_fifo_compaction_options_t,
-    u64,
-    fifo.trivial_copy_buffer_size
-);
-set!(
-    rocksdb_backup_engine_options_set_io_buffer_size,
-    *mut rocksdb_backup_engine_options_t,
-    u64,
-    options.io_buffer_size
-);
-get!(
-    rocksdb_backup_engine_options_get_io_buffer_size,
-    *mut rocksdb_backup_engine_options_t,
-    u64,
-    options.io_buffer_size
-);
-set!(
-    rocksdb_backup_engine_options_set_backup_rate_limit,
-    *mut rocksdb_backup_engine_options_t,
-    u64,
-    options.backup_rate_limit
-);
-get!(
-    rocksdb_backup_engine_options_get_backup_rate_limit,
-    *mut rocksdb_backup_engine_options_t,
-    u64,
-    options.backup_rate_limit
-);
-set!(
-    rocksdb_backup_engine_options_set_max_background_operations,
-    *mut rocksdb_backup_engine_options_t,
-    c_int,
-    options.max_background_operations
-);
-get!(
-    rocksdb_backup_engine_options_get_max_background_operations,
-    *mut rocksdb_backup_engine_options_t,
-    c_int,
-    options.max_background_operations
-);
-set!(
-    rocksdb_backup_engine_options_set_share_table_files,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.share_table_files
-);
-get!(
-    rocksdb_backup_engine_options_get_share_table_files,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.share_table_files
-);
-set!(
-    rocksdb_backup_engine_options_set_sync,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.sync
-);
-get!(
-    rocksdb_backup_engine_options_get_sync,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.sync
-);
-set!(
-    rocksdb_backup_engine_options_set_destroy_old_data,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.destroy_old_data
-);
-get!(
-    rocksdb_backup_engine_options_get_destroy_old_data,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.destroy_old_data
-);
-set!(
-    rocksdb_backup_engine_options_set_backup_log_files,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.backup_log_files
-);
-get!(
-    rocksdb_backup_engine_options_get_backup_log_files,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.backup_log_files
-);
-set!(
-    rocksdb_backup_engine_options_set_restore_rate_limit,
-    *mut rocksdb_backup_engine_options_t,
-    u64,
-    options.restore_rate_limit
-);
-get!(
-    rocksdb_backup_engine_options_get_restore_rate_limit,
-    *mut rocksdb_backup_engine_options_t,
-    u64,
-    options.restore_rate_limit
-);
-set!(
-    rocksdb_backup_engine_options_set_share_files_with_checksum,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.share_files_with_checksum
-);
-get!(
-    rocksdb_backup_engine_options_get_share_files_with_checksum,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.share_files_with_checksum
-);
-set!(
-    rocksdb_backup_engine_options_set_callback_trigger_interval_size,
-    *mut rocksdb_backup_engine_options_t,
-    u64,
-    options.callback_trigger_interval_size
-);
-get!(
-    rocksdb_backup_engine_options_get_callback_trigger_interval_size,
-    *mut rocksdb_backup_engine_options_t,
-    u64,
-    options.callback_trigger_interval_size
-);
-set!(
-    rocksdb_backup_engine_options_set_max_valid_backups_to_open,
-    *mut rocksdb_backup_engine_options_t,
-    c_int,
-    options.max_valid_backups_to_open
-);
-get!(
-    rocksdb_backup_engine_options_get_max_valid_backups_to_open,
-    *mut rocksdb_backup_engine_options_t,
-    c_int,
-    options.max_valid_backups_to_open
-);
-set!(
-    rocksdb_backup_engine_options_set_schema_version,
-    *mut rocksdb_backup_engine_options_t,
-    c_int,
-    options.schema_version
-);
-get!(
-    rocksdb_backup_engine_options_get_schema_version,
-    *mut rocksdb_backup_engine_options_t,
-    c_int,
-    options.schema_version
-);
-set!(
-    rocksdb_backup_engine_options_set_current_temperatures_override_manifest,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.current_temperatures_override_manifest
-);
-get!(
-    rocksdb_backup_engine_options_get_current_temperatures_override_manifest,
-    *mut rocksdb_backup_engine_options_t,
-    c_uchar,
-    options.current_temperatures_override_manifest
-);
-set!(
-    rocksdb_create_backup_options_set_decrease_background_thread_cpu_priority,
-    *mut rocksdb_create_backup_options_t,
-    c_uchar,
-    decrease_background_thread_cpu_priority
-);
-get!(
-    rocksdb_create_backup_options_get_decrease_background_thread_cpu_priority,
-    *mut rocksdb_create_backup_options_t,
-    c_uchar,
-    decrease_background_thread_cpu_priority
-);
-set!(
-    rocksdb_create_backup_options_set_background_thread_cpu_priority,
-    *mut rocksdb_create_backup_options_t,
-    c_int,
-    background_thread_cpu_priority
-);
-get!(
-    rocksdb_create_backup_options_get_background_thread_cpu_priority,
-    *mut rocksdb_create_backup_options_t,
-    c_int,
-    background_thread_cpu_priority
-);
-set!(
-    rocksdb_create_backup_options_set_flush_before_backup,
-    *mut rocksdb_create_backup_options_t,
-    c_uchar,
-    options.flush_before_backup
-);
-get!(
-    rocksdb_create_backup_options_get_flush_before_backup,
-    *mut rocksdb_create_backup_options_t,
-    c_uchar,
-    options.flush_before_backup
-);
-set!(
-    rocksdb_create_backup_options_set_atomic_flush,
-    *mut rocksdb_create_backup_options_t,
-    c_uchar,
-    options.atomic_flush
-);
-get!(
-    rocksdb_create_backup_options_get_atomic_flush,
-    *mut rocksdb_create_backup_options_t,
-    c_uchar,
-    options.atomic_flush
-);
-set!(
-    rocksdb_restore_options_set_keep_log_files,
-    *mut rocksdb_restore_options_t,
-    c_int,
-    keep_log_files
-);
-get!(
-    rocksdb_restore_options_get_keep_log_files,
-    *mut rocksdb_restore_options_t,
-    c_uchar,
-    keep_log_files
-);
-set!(
-    rocksdb_restore_options_set_mode,
-    *mut rocksdb_restore_options_t,
-    c_int,
-    mode
-);
-get!(
-    rocksdb_restore_options_get_mode,
-    *mut rocksdb_restore_options_t,
-    c_int,
-    mode
-);
-set!(
-    rocksdb_transactiondb_options_set_max_num_locks,
-    *mut rocksdb_transactiondb_options_t,
-    i64,
-    options.max_num_locks
-);
-get!(
-    rocksdb_transactiondb_options_get_max_num_locks,
-    *mut rocksdb_transactiondb_options_t,
-    i64,
-    options.max_num_locks
-);
-set!(
-    rocksdb_transactiondb_options_set_max_num_deadlocks,
-    *mut rocksdb_transactiondb_options_t,
-    u32,
-    options.max_num_deadlocks
-);
-get!(
-    rocksdb_transactiondb_options_get_max_num_deadlocks,
-    *mut rocksdb_transactiondb_options_t,
-    u32,
-    options.max_num_deadlocks
-);
-set!(
-    rocksdb_transactiondb_options_set_num_stripes,
-    *mut rocksdb_transactiondb_options_t,
-    usize,
-    options.num_stripes
-);
-get!(
-    rocksdb_transactiondb_options_get_num_stripes,
-    *mut rocksdb_transactiondb_options_t,
-    usize,
-    options.num_stripes
-);
-set!(
-    rocksdb_transactiondb_options_set_transaction_lock_timeout,
-    *mut rocksdb_transactiondb_options_t,
-    i64,
-    options.transaction_lock_timeout
-);
-get!(
-    rocksdb_transactiondb_options_get_transaction_lock_timeout,
-    *mut rocksdb_transactiondb_options_t,
-    i64,
-    options.transaction_lock_timeout
-);
-set!(
-    rocksdb_transactiondb_options_set_default_lock_timeout,
-    *mut rocksdb_transactiondb_options_t,
-    i64,
-    options.default_lock_timeout
-);
-get!(
-    rocksdb_transactiondb_options_get_default_lock_timeout,
-    *mut rocksdb_transactiondb_options_t,
-    i64,
-    options.default_lock_timeout
-);
-set!(
-    rocksdb_transactiondb_options_set_write_policy,
-    *mut rocksdb_transactiondb_options_t,
-    c_int,
-    options.write_policy
-);
-get!(
-    rocksdb_transactiondb_options_get_write_policy,
-    *mut rocksdb_transactiondb_options_t,
-    c_int,
-    options.write_policy
-);
-set!(
-    rocksdb_transactiondb_options_set_rollback_merge_operands,
-    *mut rocksdb_transactiondb_options_t,
-    c_uchar,
-    options.rollback_merge_operands
-);
-get!(
-    rocksdb_transactiondb_options_get_rollback_merge_operands,
-    *mut rocksdb_transactiondb_options_t,
-    c_uchar,
-    options.rollback_merge_operands
-);
-set!(
-    rocksdb_transactiondb_options_set_use_per_key_point_lock_mgr,
-    *mut rocksdb_transactiondb_options_t,
-    c_uchar,
-    options.use_per_key_point_lock_mgr
-);
-get!(
-    rocksdb_transactiondb_options_get_use_per_key_point_lock_mgr,
-    *mut rocksdb_transactiondb_options_t,
-    c_uchar,
-    options.use_per_key_point_lock_mgr
-);
-set!(
-    rocksdb_transactiondb_options_set_skip_concurrency_control,
-    *mut rocksdb_transactiondb_options_t,
-    c_uchar,
-    options.skip_concurrency_control
-);
-get!(
-    rocksdb_transactiondb_options_get_skip_concurrency_control,
-    *mut rocksdb_transactiondb_options_t,
-    c_uchar,
-    options.skip_concurrency_control
-);
-set!(
-    rocksdb_transactiondb_options_set_default_write_batch_flush_threshold,
-    *mut rocksdb_transactiondb_options_t,
-    i64,
-    options.default_write_batch_flush_threshold
-);
-get!(
-    rocksdb_transactiondb_options_get_default_write_batch_flush_threshold,
-    *mut rocksdb_transactiondb_options_t,
-    i64,
-    options.default_write_batch_flush_threshold
-);
-set!(
-    rocksdb_transactiondb_options_set_enable_udt_validation,
-    *mut rocksdb_transactiondb_options_t,
-    c_uchar,
-    options.enable_udt_validation
-);
-get!(
-    rocksdb_transactiondb_options_get_enable_udt_validation,
-    *mut rocksdb_transactiondb_options_t,
-    c_uchar,
-    options.enable_udt_validation
-);
-set!(
-    rocksdb_transactiondb_options_set_txn_commit_bypass_memtable_threshold,
-    *mut rocksdb_transactiondb_options_t,
-    u32,
-    options.txn_commit_bypass_memtable_threshold
-);
-get!(
-    rocksdb_transactiondb_options_get_txn_commit_bypass_memtable_threshold,
-    *mut rocksdb_transactiondb_options_t,
-    u32,
-    options.txn_commit_bypass_memtable_threshold
-);
-set!(
-    rocksdb_transaction_options_set_set_snapshot,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.set_snapshot
-);
-get!(
-    rocksdb_transaction_options_get_set_snapshot,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.set_snapshot
-);
-set!(
-    rocksdb_transaction_options_set_deadlock_detect,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.deadlock_detect
-);
-get!(
-    rocksdb_transaction_options_get_deadlock_detect,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.deadlock_detect
-);
-set!(
-    rocksdb_transaction_options_set_use_only_the_last_commit_time_batch_for_recovery,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.use_only_the_last_commit_time_batch_for_recovery
-);
-get!(
-    rocksdb_transaction_options_get_use_only_the_last_commit_time_batch_for_recovery,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.use_only_the_last_commit_time_batch_for_recovery
-);
-set!(
-    rocksdb_transaction_options_set_lock_timeout,
-    *mut rocksdb_transaction_options_t,
-    i64,
-    options.lock_timeout
-);
-get!(
-    rocksdb_transaction_options_get_lock_timeout,
-    *mut rocksdb_transaction_options_t,
-    i64,
-    options.lock_timeout
-);
-set!(
-    rocksdb_transaction_options_set_deadlock_timeout_us,
-    *mut rocksdb_transaction_options_t,
-    i64,
-    options.deadlock_timeout_us
-);
-get!(
-    rocksdb_transaction_options_get_deadlock_timeout_us,
-    *mut rocksdb_transaction_options_t,
-    i64,
-    options.deadlock_timeout_us
-);
-set!(
-    rocksdb_transaction_options_set_expiration,
-    *mut rocksdb_transaction_options_t,
-    i64,
-    options.expiration
-);
-get!(
-    rocksdb_transaction_options_get_expiration,
-    *mut rocksdb_transaction_options_t,
-    i64,
-    options.expiration
-);
-set!(
-    rocksdb_transaction_options_set_deadlock_detect_depth,
-    *mut rocksdb_transaction_options_t,
-    i64,
-    options.deadlock_detect_depth
-);
-get!(
-    rocksdb_transaction_options_get_deadlock_detect_depth,
-    *mut rocksdb_transaction_options_t,
-    i64,
-    options.deadlock_detect_depth
-);
-set!(
-    rocksdb_transaction_options_set_max_write_batch_size,
-    *mut rocksdb_transaction_options_t,
-    usize,
-    options.max_write_batch_size
-);
-get!(
-    rocksdb_transaction_options_get_max_write_batch_size,
-    *mut rocksdb_transaction_options_t,
-    usize,
-    options.max_write_batch_size
-);
-set!(
-    rocksdb_transaction_options_set_skip_concurrency_control,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.skip_concurrency_control
-);
-get!(
-    rocksdb_transaction_options_get_skip_concurrency_control,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.skip_concurrency_control
-);
-set!(
-    rocksdb_transaction_options_set_skip_prepare,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.skip_prepare
-);
-get!(
-    rocksdb_transaction_options_get_skip_prepare,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.skip_prepare
-);
-set!(
-    rocksdb_transaction_options_set_write_batch_flush_threshold,
-    *mut rocksdb_transaction_options_t,
-    i64,
-    options.write_batch_flush_threshold
-);
-get!(
-    rocksdb_transaction_options_get_write_batch_flush_threshold,
-    *mut rocksdb_transaction_options_t,
-    i64,
-    options.write_batch_flush_threshold
-);
-set!(
-    rocksdb_transaction_options_set_write_batch_track_timestamp_size,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.write_batch_track_timestamp_size
-);
-get!(
-    rocksdb_transaction_options_get_write_batch_track_timestamp_size,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.write_batch_track_timestamp_size
-);
-set!(
-    rocksdb_transaction_options_set_commit_bypass_memtable,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.commit_bypass_memtable
-);
-get!(
-    rocksdb_transaction_options_get_commit_bypass_memtable,
-    *mut rocksdb_transaction_options_t,
-    c_uchar,
-    options.commit_bypass_memtable
-);
-set!(
-    rocksdb_transaction_options_set_large_txn_commit_optimize_threshold,
-    *mut rocksdb_transaction_options_t,
-    u32,
-    options.large_txn_commit_optimize_threshold
-);
-get!(
-    rocksdb_transaction_options_get_large_txn_commit_optimize_threshold,
-    *mut rocksdb_transaction_options_t,
-    u32,
-    options.large_txn_commit_optimize_threshold
-);
-set!(
-    rocksdb_transaction_options_set_large_txn_commit_optimize_byte_threshold,
-    *mut rocksdb_transaction_options_t,
-    u64,
-    options.large_txn_commit_optimize_byte_threshold
-);
-get!(
-    rocksdb_transaction_options_get_large_txn_commit_optimize_byte_threshold,
-    *mut rocksdb_transaction_options_t,
-    u64,
-    options.large_txn_commit_optimize_byte_threshold
-);
-set!(
-    rocksdb_optimistictransaction_options_set_set_snapshot,
-    *mut rocksdb_optimistictransaction_options_t,
-    c_uchar,
-    options.set_snapshot
-);
-get!(
-    rocksdb_optimistictransaction_options_get_set_snapshot,
-    *mut rocksdb_optimistictransaction_options_t,
-    c_uchar,
-    options.set_snapshot
-);
-set!(
-    rocksdb_optimistictransactiondb_options_set_validate_policy,
-    *mut rocksdb_optimistictransactiondb_options_t,
-    c_int,
-    options.validate_policy
-);
-get!(
-    rocksdb_optimistictransactiondb_options_get_validate_policy,
-    *mut rocksdb_optimistictransactiondb_options_t,
-    c_int,
-    options.validate_policy
-);
-set!(
-    rocksdb_optimistictransactiondb_options_set_occ_lock_buckets,
-    *mut rocksdb_optimistictransactiondb_options_t,
-    u32,
-    options.occ_lock_buckets
-);
-get!(
-    rocksdb_optimistictransactiondb_options_get_occ_lock_buckets,
-    *mut rocksdb_optimistictransactiondb_options_t,
-    u32,
-    options.occ_lock_buckets
-);
+set!(rocksdb_block_based_options_set_data_block_hash_ratio, *mut rocksdb_block_based_table_options_t, f64, table.data_block_hash_table_util_ratio);
+set!(rocksdb_block_based_options_set_top_level_index_pinning_tier, *mut rocksdb_block_based_table_options_t, c_int, table.metadata_cache_options.top_level_index_pinning);
+set!(rocksdb_block_based_options_set_partition_pinning_tier, *mut rocksdb_block_based_table_options_t, c_int, table.metadata_cache_options.partition_pinning);
+set!(rocksdb_block_based_options_set_unpartitioned_pinning_tier, *mut rocksdb_block_based_table_options_t, c_int, table.metadata_cache_options.unpartitioned_pinning);
+set!(rocksdb_cuckoo_options_set_hash_ratio, *mut rocksdb_cuckoo_table_options_t, f64, hash_table_ratio);
+set!(rocksdb_options_set_allow_ingest_behind, *mut rocksdb_options_t, c_uchar, options.db.allow_ingest_behind);
+get!(rocksdb_options_get_allow_ingest_behind, *mut rocksdb_options_t, c_uchar, options.db.allow_ingest_behind);
+get!(rocksdb_options_get_compaction_readahead_size, *mut rocksdb_options_t, usize, options.db.compaction_readahead_size);
+set!(rocksdb_options_set_create_if_missing, *mut rocksdb_options_t, c_uchar, options.db.create_if_missing);
+get!(rocksdb_options_get_create_if_missing, *mut rocksdb_options_t, c_uchar, options.db.create_if_missing);
+set!(rocksdb_options_set_create_missing_column_families, *mut rocksdb_options_t, c_uchar, options.db.create_missing_column_families);
+get!(rocksdb_options_get_create_missing_column_families, *mut rocksdb_options_t, c_uchar, options.db.create_missing_column_families);
+set!(rocksdb_options_set_error_if_exists, *mut rocksdb_options_t, c_uchar, options.db.error_if_exists);
+get!(rocksdb_options_get_error_if_exists, *mut rocksdb_options_t, c_uchar, options.db.error_if_exists);
+set!(rocksdb_options_set_paranoid_checks, *mut rocksdb_options_t, c_uchar, options.db.paranoid_checks);
+get!(rocksdb_options_get_paranoid_checks, *mut rocksdb_options_t, c_uchar, options.db.paranoid_checks);
+set!(rocksdb_options_set_open_files_async, *mut rocksdb_options_t, c_uchar, options.db.open_files_async);
+get!(rocksdb_options_get_open_files_async, *mut rocksdb_options_t, c_uchar, options.db.open_files_async);
+set!(rocksdb_options_set_info_log_level, *mut rocksdb_options_t, c_int, options.db.info_log_level);
+get!(rocksdb_options_get_info_log_level, *mut rocksdb_options_t, c_int, options.db.info_log_level);
+set!(rocksdb_options_set_write_buffer_size, *mut rocksdb_options_t, usize, options.family.write_buffer_size);
+get!(rocksdb_options_get_write_buffer_size, *mut rocksdb_options_t, usize, options.family.write_buffer_size);
+set!(rocksdb_options_set_db_write_buffer_size, *mut rocksdb_options_t, usize, options.db.db_write_buffer_size);
+get!(rocksdb_options_get_db_write_buffer_size, *mut rocksdb_options_t, usize, options.db.db_write_buffer_size);
+set!(rocksdb_options_set_max_open_files, *mut rocksdb_options_t, c_int, options.db.max_open_files);
+get!(rocksdb_options_get_max_open_files, *mut rocksdb_options_t, c_int, options.db.max_open_files);
+set!(rocksdb_options_set_max_file_opening_threads, *mut rocksdb_options_t, c_int, options.db.max_file_opening_threads);
+get!(rocksdb_options_get_max_file_opening_threads, *mut rocksdb_options_t, c_int, options.db.max_file_opening_threads);
+set!(rocksdb_options_set_max_total_wal_size, *mut rocksdb_options_t, u64, options.db.max_total_wal_size);
+get!(rocksdb_options_get_max_total_wal_size, *mut rocksdb_options_t, u64, options.db.max_total_wal_size);
+set!(rocksdb_options_set_compression_options_zstd_max_train_bytes, *mut rocksdb_options_t, c_int, options.family.compression_opts.zstd_max_train_bytes);
+get!(rocksdb_options_get_compression_options_zstd_max_train_bytes, *mut rocksdb_options_t, c_int, options.family.compression_opts.zstd_max_train_bytes);
+set!(rocksdb_options_set_compression_options_use_zstd_dict_trainer, *mut rocksdb_options_t, c_uchar, options.family.compression_opts.use_zstd_dict_trainer);
+get!(rocksdb_options_get_compression_options_use_zstd_dict_trainer, *mut rocksdb_options_t, c_uchar, options.family.compression_opts.use_zstd_dict_trainer);
+set!(rocksdb_options_set_compression_options_parallel_threads, *mut rocksdb_options_t, c_int, options.family.compression_opts.parallel_threads);
+get!(rocksdb_options_get_compression_options_parallel_threads, *mut rocksdb_options_t, c_int, options.family.compression_opts.parallel_threads);
+set!(rocksdb_options_set_compression_options_max_dict_buffer_bytes, *mut rocksdb_options_t, u64, options.family.compression_opts.max_dict_buffer_bytes);
+get!(rocksdb_options_get_compression_options_max_dict_buffer_bytes, *mut rocksdb_options_t, u64, options.family.compression_opts.max_dict_buffer_bytes);
+get!(rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer, *mut rocksdb_options_t, c_uchar, options.family.bottommost_compression_opts.use_zstd_dict_trainer);
+set!(rocksdb_options_set_num_levels, *mut rocksdb_options_t, c_int, options.family.num_levels);
+get!(rocksdb_options_get_num_levels, *mut rocksdb_options_t, c_int, options.family.num_levels);
+set!(rocksdb_options_set_level0_file_num_compaction_trigger, *mut rocksdb_options_t, c_int, options.family.level0_file_num_compaction_trigger);
+get!(rocksdb_options_get_level0_file_num_compaction_trigger, *mut rocksdb_options_t, c_int, options.family.level0_file_num_compaction_trigger);
+set!(rocksdb_options_set_level0_slowdown_writes_trigger, *mut rocksdb_options_t, c_int, options.family.level0_slowdown_writes_trigger);
+get!(rocksdb_options_get_level0_slowdown_writes_trigger, *mut rocksdb_options_t, c_int, options.family.level0_slowdown_writes_trigger);
+set!(rocksdb_options_set_level0_stop_writes_trigger, *mut rocksdb_options_t, c_int, options.family.level0_stop_writes_trigger);
+get!(rocksdb_options_get_level0_stop_writes_trigger, *mut rocksdb_options_t, c_int, options.family.level0_stop_writes_trigger);
+set!(rocksdb_options_set_target_file_size_base, *mut rocksdb_options_t, u64, options.family.target_file_size_base);
+get!(rocksdb_options_get_target_file_size_base, *mut rocksdb_options_t, u64, options.family.target_file_size_base);
+set!(rocksdb_options_set_target_file_size_multiplier, *mut rocksdb_options_t, c_int, options.family.target_file_size_multiplier);
+get!(rocksdb_options_get_target_file_size_multiplier, *mut rocksdb_options_t, c_int, options.family.target_file_size_multiplier);
+set!(rocksdb_options_set_max_bytes_for_level_base, *mut rocksdb_options_t, u64, options.family.max_bytes_for_level_base);
+get!(rocksdb_options_get_max_bytes_for_level_base, *mut rocksdb_options_t, u64, options.family.max_bytes_for_level_base);
+set!(rocksdb_options_set_level_compaction_dynamic_level_bytes, *mut rocksdb_options_t, c_uchar, options.family.level_compaction_dynamic_level_bytes);
+get!(rocksdb_options_get_level_compaction_dynamic_level_bytes, *mut rocksdb_options_t, c_uchar, options.family.level_compaction_dynamic_level_bytes);
+set!(rocksdb_options_set_max_bytes_for_level_multiplier, *mut rocksdb_options_t, f64, options.family.max_bytes_for_level_multiplier);
+get!(rocksdb_options_get_max_bytes_for_level_multiplier, *mut rocksdb_options_t, f64, options.family.max_bytes_for_level_multiplier);
+set!(rocksdb_options_set_ttl, *mut rocksdb_options_t, u64, options.family.ttl);
+get!(rocksdb_options_get_ttl, *mut rocksdb_options_t, u64, options.family.ttl);
+set!(rocksdb_options_set_periodic_compaction_seconds, *mut rocksdb_options_t, u64, options.family.periodic_compaction_seconds);
+get!(rocksdb_options_get_periodic_compaction_seconds, *mut rocksdb_options_t, u64, options.family.periodic_compaction_seconds);
+set!(rocksdb_options_set_memtable_op_scan_flush_trigger, *mut rocksdb_options_t, u32, options.family.memtable_op_scan_flush_trigger);
+get!(rocksdb_options_get_memtable_op_scan_flush_trigger, *mut rocksdb_options_t, u32, options.family.memtable_op_scan_flush_trigger);
+set!(rocksdb_options_set_memtable_avg_op_scan_flush_trigger, *mut rocksdb_options_t, u32, options.family.memtable_avg_op_scan_flush_trigger);
+get!(rocksdb_options_get_memtable_avg_op_scan_flush_trigger, *mut rocksdb_options_t, u32, options.family.memtable_avg_op_scan_flush_trigger);
+set!(rocksdb_options_set_min_tombstones_for_range_conversion, *mut rocksdb_options_t, u32, options.family.min_tombstones_for_range_conversion);
+get!(rocksdb_options_get_min_tombstones_for_range_conversion, *mut rocksdb_options_t, u32, options.family.min_tombstones_for_range_conversion);
+set!(rocksdb_options_set_skip_stats_update_on_db_open, *mut rocksdb_options_t, c_uchar, options.db.skip_stats_update_on_db_open);
+get!(rocksdb_options_get_skip_stats_update_on_db_open, *mut rocksdb_options_t, c_uchar, options.db.skip_stats_update_on_db_open);
+set!(rocksdb_options_set_enable_blob_files, *mut rocksdb_options_t, c_uchar, options.family.enable_blob_files);
+get!(rocksdb_options_get_enable_blob_files, *mut rocksdb_options_t, c_uchar, options.family.enable_blob_files);
+set!(rocksdb_options_set_min_blob_size, *mut rocksdb_options_t, u64, options.family.min_blob_size);
+get!(rocksdb_options_get_min_blob_size, *mut rocksdb_options_t, u64, options.family.min_blob_size);
+set!(rocksdb_options_set_blob_file_size, *mut rocksdb_options_t, u64, options.family.blob_file_size);
+get!(rocksdb_options_get_blob_file_size, *mut rocksdb_options_t, u64, options.family.blob_file_size);
+set!(rocksdb_options_set_blob_compression_type, *mut rocksdb_options_t, c_int, options.family.blob_compression_type);
+get!(rocksdb_options_get_blob_compression_type, *mut rocksdb_options_t, c_int, options.family.blob_compression_type);
+set!(rocksdb_options_set_enable_blob_gc, *mut rocksdb_options_t, c_uchar, options.family.enable_blob_garbage_collection);
+get!(rocksdb_options_get_enable_blob_gc, *mut rocksdb_options_t, c_uchar, options.family.enable_blob_garbage_collection);
+set!(rocksdb_options_set_blob_gc_age_cutoff, *mut rocksdb_options_t, f64, options.family.blob_garbage_collection_age_cutoff);
+get!(rocksdb_options_get_blob_gc_age_cutoff, *mut rocksdb_options_t, f64, options.family.blob_garbage_collection_age_cutoff);
+set!(rocksdb_options_set_blob_gc_force_threshold, *mut rocksdb_options_t, f64, options.family.blob_garbage_collection_force_threshold);
+get!(rocksdb_options_get_blob_gc_force_threshold, *mut rocksdb_options_t, f64, options.family.blob_garbage_collection_force_threshold);
+set!(rocksdb_options_set_read_triggered_compaction_threshold, *mut rocksdb_options_t, f64, options.family.read_triggered_compaction_threshold);
+get!(rocksdb_options_get_read_triggered_compaction_threshold, *mut rocksdb_options_t, f64, options.family.read_triggered_compaction_threshold);
+set!(rocksdb_options_set_max_compaction_trigger_wakeup_seconds, *mut rocksdb_options_t, u64, options.db.max_compaction_trigger_wakeup_seconds);
+get!(rocksdb_options_get_max_compaction_trigger_wakeup_seconds, *mut rocksdb_options_t, u64, options.db.max_compaction_trigger_wakeup_seconds);
+set!(rocksdb_options_set_blob_compaction_readahead_size, *mut rocksdb_options_t, u64, options.family.blob_compaction_readahead_size);
+get!(rocksdb_options_get_blob_compaction_readahead_size, *mut rocksdb_options_t, u64, options.family.blob_compaction_readahead_size);
+set!(rocksdb_options_set_blob_file_starting_level, *mut rocksdb_options_t, c_int, options.family.blob_file_starting_level);
+get!(rocksdb_options_get_blob_file_starting_level, *mut rocksdb_options_t, c_int, options.family.blob_file_starting_level);
+set!(rocksdb_options_set_prepopulate_blob_cache, *mut rocksdb_options_t, c_int, options.family.prepopulate_blob_cache);
+get!(rocksdb_options_get_prepopulate_blob_cache, *mut rocksdb_options_t, c_int, options.family.prepopulate_blob_cache);
+set!(rocksdb_options_set_max_write_buffer_number, *mut rocksdb_options_t, c_int, options.family.max_write_buffer_number);
+get!(rocksdb_options_get_max_write_buffer_number, *mut rocksdb_options_t, c_int, options.family.max_write_buffer_number);
+set!(rocksdb_options_set_min_write_buffer_number_to_merge, *mut rocksdb_options_t, c_int, options.family.min_write_buffer_number_to_merge);
+get!(rocksdb_options_get_min_write_buffer_number_to_merge, *mut rocksdb_options_t, c_int, options.family.min_write_buffer_number_to_merge);
+set!(rocksdb_options_set_max_write_buffer_size_to_maintain, *mut rocksdb_options_t, i64, options.family.max_write_buffer_size_to_maintain);
+get!(rocksdb_options_get_max_write_buffer_size_to_maintain, *mut rocksdb_options_t, i64, options.family.max_write_buffer_size_to_maintain);
+set!(rocksdb_options_set_enable_pipelined_write, *mut rocksdb_options_t, c_uchar, options.db.enable_pipelined_write);
+get!(rocksdb_options_get_enable_pipelined_write, *mut rocksdb_options_t, c_uchar, options.db.enable_pipelined_write);
+set!(rocksdb_options_set_unordered_write, *mut rocksdb_options_t, c_uchar, options.db.unordered_write);
+get!(rocksdb_options_get_unordered_write, *mut rocksdb_options_t, c_uchar, options.db.unordered_write);
+set!(rocksdb_options_set_max_subcompactions, *mut rocksdb_options_t, u32, options.db.max_subcompactions);
+get!(rocksdb_options_get_max_subcompactions, *mut rocksdb_options_t, u32, options.db.max_subcompactions);
+set!(rocksdb_options_set_max_background_jobs, *mut rocksdb_options_t, c_int, options.db.max_background_jobs);
+get!(rocksdb_options_get_max_background_jobs, *mut rocksdb_options_t, c_int, options.db.max_background_jobs);
+set!(rocksdb_options_set_max_background_compactions, *mut rocksdb_options_t, c_int, options.db.max_background_compactions);
+get!(rocksdb_options_get_max_background_compactions, *mut rocksdb_options_t, c_int, options.db.max_background_compactions);
+set!(rocksdb_options_set_max_background_flushes, *mut rocksdb_options_t, c_int, options.db.max_background_flushes);
+get!(rocksdb_options_get_max_background_flushes, *mut rocksdb_options_t, c_int, options.db.max_background_flushes);
+set!(rocksdb_options_set_max_log_file_size, *mut rocksdb_options_t, usize, options.db.max_log_file_size);
+get!(rocksdb_options_get_max_log_file_size, *mut rocksdb_options_t, usize, options.db.max_log_file_size);
+set!(rocksdb_options_set_log_file_time_to_roll, *mut rocksdb_options_t, usize, options.db.log_file_time_to_roll);
+get!(rocksdb_options_get_log_file_time_to_roll, *mut rocksdb_options_t, usize, options.db.log_file_time_to_roll);
+set!(rocksdb_options_set_keep_log_file_num, *mut rocksdb_options_t, usize, options.db.keep_log_file_num);
+get!(rocksdb_options_get_keep_log_file_num, *mut rocksdb_options_t, usize, options.db.keep_log_file_num);
+set!(rocksdb_options_set_recycle_log_file_num, *mut rocksdb_options_t, usize, options.db.recycle_log_file_num);
+get!(rocksdb_options_get_recycle_log_file_num, *mut rocksdb_options_t, usize, options.db.recycle_log_file_num);
+set!(rocksdb_options_set_soft_pending_compaction_bytes_limit, *mut rocksdb_options_t, usize, options.family.soft_pending_compaction_bytes_limit);
+get!(rocksdb_options_get_soft_pending_compaction_bytes_limit, *mut rocksdb_options_t, usize, options.family.soft_pending_compaction_bytes_limit);
+set!(rocksdb_options_set_hard_pending_compaction_bytes_limit, *mut rocksdb_options_t, usize, options.family.hard_pending_compaction_bytes_limit);
+get!(rocksdb_options_get_hard_pending_compaction_bytes_limit, *mut rocksdb_options_t, usize, options.family.hard_pending_compaction_bytes_limit);
+set!(rocksdb_options_set_max_manifest_file_size, *mut rocksdb_options_t, usize, options.db.max_manifest_file_size);
+get!(rocksdb_options_get_max_manifest_file_size, *mut rocksdb_options_t, usize, options.db.max_manifest_file_size);
+set!(rocksdb_options_set_table_cache_numshardbits, *mut rocksdb_options_t, c_int, options.db.table_cache_numshardbits);
+get!(rocksdb_options_get_table_cache_numshardbits, *mut rocksdb_options_t, c_int, options.db.table_cache_numshardbits);
+set!(rocksdb_options_set_arena_block_size, *mut rocksdb_options_t, usize, options.family.arena_block_size);
+get!(rocksdb_options_get_arena_block_size, *mut rocksdb_options_t, usize, options.family.arena_block_size);
+set!(rocksdb_options_set_use_fsync, *mut rocksdb_options_t, c_int, options.db.use_fsync);
+get!(rocksdb_options_get_use_fsync, *mut rocksdb_options_t, c_int, options.db.use_fsync);
+set!(rocksdb_options_set_db_log_dir, *mut rocksdb_options_t, *const c_char, options.db.db_log_dir);
+set!(rocksdb_options_set_wal_dir, *mut rocksdb_options_t, *const c_char, options.db.wal_dir);
+set!(rocksdb_options_set_WAL_ttl_seconds, *mut rocksdb_options_t, u64, options.db.wal_ttl_seconds);
+get!(rocksdb_options_get_WAL_ttl_seconds, *mut rocksdb_options_t, u64, options.db.wal_ttl_seconds);
+set!(rocksdb_options_set_WAL_size_limit_MB, *mut rocksdb_options_t, u64, options.db.wal_size_limit_mb);
+get!(rocksdb_options_get_WAL_size_limit_MB, *mut rocksdb_options_t, u64, options.db.wal_size_limit_mb);
+set!(rocksdb_options_set_manifest_preallocation_size, *mut rocksdb_options_t, usize, options.db.manifest_preallocation_size);
+get!(rocksdb_options_get_manifest_preallocation_size, *mut rocksdb_options_t, usize, options.db.manifest_preallocation_size);
+set!(rocksdb_options_set_allow_mmap_reads, *mut rocksdb_options_t, c_uchar, options.db.allow_mmap_reads);
+get!(rocksdb_options_get_allow_mmap_reads, *mut rocksdb_options_t, c_uchar, options.db.allow_mmap_reads);
+set!(rocksdb_options_set_allow_mmap_writes, *mut rocksdb_options_t, c_uchar, options.db.allow_mmap_writes);
+get!(rocksdb_options_get_allow_mmap_writes, *mut rocksdb_options_t, c_uchar, options.db.allow_mmap_writes);
+set!(rocksdb_options_set_use_direct_reads, *mut rocksdb_options_t, c_uchar, options.db.use_direct_reads);
+get!(rocksdb_options_get_use_direct_reads, *mut rocksdb_options_t, c_uchar, options.db.use_direct_reads);
+set!(rocksdb_options_set_use_direct_io_for_flush_and_compaction, *mut rocksdb_options_t, c_uchar, options.db.use_direct_io_for_flush_and_compaction);
+get!(rocksdb_options_get_use_direct_io_for_flush_and_compaction, *mut rocksdb_options_t, c_uchar, options.db.use_direct_io_for_flush_and_compaction);
+set!(rocksdb_options_set_is_fd_close_on_exec, *mut rocksdb_options_t, c_uchar, options.db.is_fd_close_on_exec);
+get!(rocksdb_options_get_is_fd_close_on_exec, *mut rocksdb_options_t, c_uchar, options.db.is_fd_close_on_exec);
+set!(rocksdb_options_set_stats_dump_period_sec, *mut rocksdb_options_t, c_uint, options.db.stats_dump_period_sec);
+get!(rocksdb_options_get_stats_dump_period_sec, *mut rocksdb_options_t, c_uint, options.db.stats_dump_period_sec);
+set!(rocksdb_options_set_stats_persist_period_sec, *mut rocksdb_options_t, c_uint, options.db.stats_persist_period_sec);
+get!(rocksdb_options_get_stats_persist_period_sec, *mut rocksdb_options_t, c_uint, options.db.stats_persist_period_sec);
+set!(rocksdb_options_set_advise_random_on_open, *mut rocksdb_options_t, c_uchar, options.db.advise_random_on_open);
+get!(rocksdb_options_get_advise_random_on_open, *mut rocksdb_options_t, c_uchar, options.db.advise_random_on_open);
+set!(rocksdb_options_set_use_adaptive_mutex, *mut rocksdb_options_t, c_uchar, options.db.use_adaptive_mutex);
+get!(rocksdb_options_get_use_adaptive_mutex, *mut rocksdb_options_t, c_uchar, options.db.use_adaptive_mutex);
+set!(rocksdb_options_set_bytes_per_sync, *mut rocksdb_options_t, u64, options.db.bytes_per_sync);
+get!(rocksdb_options_get_bytes_per_sync, *mut rocksdb_options_t, u64, options.db.bytes_per_sync);
+set!(rocksdb_options_set_wal_bytes_per_sync, *mut rocksdb_options_t, u64, options.db.wal_bytes_per_sync);
+get!(rocksdb_options_get_wal_bytes_per_sync, *mut rocksdb_options_t, u64, options.db.wal_bytes_per_sync);
+set!(rocksdb_options_set_writable_file_max_buffer_size, *mut rocksdb_options_t, u64, options.db.writable_file_max_buffer_size);
+get!(rocksdb_options_get_writable_file_max_buffer_size, *mut rocksdb_options_t, u64, options.db.writable_file_max_buffer_size);
+set!(rocksdb_options_set_allow_concurrent_memtable_write, *mut rocksdb_options_t, c_uchar, options.db.allow_concurrent_memtable_write);
+get!(rocksdb_options_get_allow_concurrent_memtable_write, *mut rocksdb_options_t, c_uchar, options.db.allow_concurrent_memtable_write);
+set!(rocksdb_options_set_enable_write_thread_adaptive_yield, *mut rocksdb_options_t, c_uchar, options.db.enable_write_thread_adaptive_yield);
+get!(rocksdb_options_get_enable_write_thread_adaptive_yield, *mut rocksdb_options_t, c_uchar, options.db.enable_write_thread_adaptive_yield);
+set!(rocksdb_options_set_max_sequential_skip_in_iterations, *mut rocksdb_options_t, u64, options.family.max_sequential_skip_in_iterations);
+get!(rocksdb_options_get_max_sequential_skip_in_iterations, *mut rocksdb_options_t, u64, options.family.max_sequential_skip_in_iterations);
+set!(rocksdb_options_set_disable_auto_compactions, *mut rocksdb_options_t, c_int, options.family.disable_auto_compactions);
+get!(rocksdb_options_get_disable_auto_compactions, *mut rocksdb_options_t, c_uchar, options.family.disable_auto_compactions);
+set!(rocksdb_options_set_optimize_filters_for_hits, *mut rocksdb_options_t, c_int, options.family.optimize_filters_for_hits);
+get!(rocksdb_options_get_optimize_filters_for_hits, *mut rocksdb_options_t, c_uchar, options.family.optimize_filters_for_hits);
+set!(rocksdb_options_set_delete_obsolete_files_period_micros, *mut rocksdb_options_t, u64, options.db.delete_obsolete_files_period_micros);
+get!(rocksdb_options_get_delete_obsolete_files_period_micros, *mut rocksdb_options_t, u64, options.db.delete_obsolete_files_period_micros);
+set!(rocksdb_options_set_memtable_prefix_bloom_size_ratio, *mut rocksdb_options_t, f64, options.family.memtable_prefix_bloom_size_ratio);
+get!(rocksdb_options_get_memtable_prefix_bloom_size_ratio, *mut rocksdb_options_t, f64, options.family.memtable_prefix_bloom_size_ratio);
+set!(rocksdb_options_set_max_compaction_bytes, *mut rocksdb_options_t, u64, options.family.max_compaction_bytes);
+get!(rocksdb_options_get_max_compaction_bytes, *mut rocksdb_options_t, u64, options.family.max_compaction_bytes);
+get!(rocksdb_options_get_write_dbid_to_manifest, *mut rocksdb_options_t, c_uchar, options.db.write_dbid_to_manifest);
+set!(rocksdb_options_set_write_dbid_to_manifest, *mut rocksdb_options_t, c_uchar, options.db.write_dbid_to_manifest);
+get!(rocksdb_options_get_write_identity_file, *mut rocksdb_options_t, c_uchar, options.db.write_identity_file);
+set!(rocksdb_options_set_write_identity_file, *mut rocksdb_options_t, c_uchar, options.db.write_identity_file);
+get!(rocksdb_options_get_track_and_verify_wals_in_manifest, *mut rocksdb_options_t, c_uchar, options.db.track_and_verify_wals_in_manifest);
+set!(rocksdb_options_set_track_and_verify_wals_in_manifest, *mut rocksdb_options_t, c_uchar, options.db.track_and_verify_wals_in_manifest);
+set!(rocksdb_options_set_memtable_huge_page_size, *mut rocksdb_options_t, usize, options.family.memtable_huge_page_size);
+get!(rocksdb_options_get_memtable_huge_page_size, *mut rocksdb_options_t, usize, options.family.memtable_huge_page_size);
+set!(rocksdb_options_set_max_successive_merges, *mut rocksdb_options_t, usize, options.family.max_successive_merges);
+get!(rocksdb_options_get_max_successive_merges, *mut rocksdb_options_t, usize, options.family.max_successive_merges);
+set!(rocksdb_options_set_bloom_locality, *mut rocksdb_options_t, u32, options.family.bloom_locality);
+get!(rocksdb_options_get_bloom_locality, *mut rocksdb_options_t, u32, options.family.bloom_locality);
+set!(rocksdb_options_set_inplace_update_support, *mut rocksdb_options_t, c_uchar, options.family.inplace_update_support);
+get!(rocksdb_options_get_inplace_update_support, *mut rocksdb_options_t, c_uchar, options.family.inplace_update_support);
+set!(rocksdb_options_set_inplace_update_num_locks, *mut rocksdb_options_t, usize, options.family.inplace_update_num_locks);
+get!(rocksdb_options_get_inplace_update_num_locks, *mut rocksdb_options_t, usize, options.family.inplace_update_num_locks);
+set!(rocksdb_options_set_report_bg_io_stats, *mut rocksdb_options_t, c_int, options.family.report_bg_io_stats);
+get!(rocksdb_options_get_report_bg_io_stats, *mut rocksdb_options_t, c_uchar, options.family.report_bg_io_stats);
+set!(rocksdb_options_set_avoid_unnecessary_blocking_io, *mut rocksdb_options_t, c_uchar, options.db.avoid_unnecessary_blocking_io);
+get!(rocksdb_options_get_avoid_unnecessary_blocking_io, *mut rocksdb_options_t, c_uchar, options.db.avoid_unnecessary_blocking_io);
+set!(rocksdb_options_set_experimental_mempurge_threshold, *mut rocksdb_options_t, f64, options.family.experimental_mempurge_threshold);
+get!(rocksdb_options_get_experimental_mempurge_threshold, *mut rocksdb_options_t, f64, options.family.experimental_mempurge_threshold);
+set!(rocksdb_options_set_wal_recovery_mode, *mut rocksdb_options_t, c_int, options.db.wal_recovery_mode);
+get!(rocksdb_options_get_wal_recovery_mode, *mut rocksdb_options_t, c_int, options.db.wal_recovery_mode);
+set!(rocksdb_options_set_compression, *mut rocksdb_options_t, c_int, options.family.compression);
+get!(rocksdb_options_get_compression, *mut rocksdb_options_t, c_int, options.family.compression);
+set!(rocksdb_options_set_bottommost_compression, *mut rocksdb_options_t, c_int, options.family.bottommost_compression);
+get!(rocksdb_options_get_bottommost_compression, *mut rocksdb_options_t, c_int, options.family.bottommost_compression);
+set!(rocksdb_options_set_compaction_style, *mut rocksdb_options_t, c_int, options.family.compaction_style);
+get!(rocksdb_options_get_compaction_style, *mut rocksdb_options_t, c_int, options.family.compaction_style);
+set!(rocksdb_options_set_atomic_flush, *mut rocksdb_options_t, c_uchar, options.db.atomic_flush);
+get!(rocksdb_options_get_atomic_flush, *mut rocksdb_options_t, c_uchar, options.db.atomic_flush);
+set!(rocksdb_options_set_manual_wal_flush, *mut rocksdb_options_t, c_uchar, options.db.manual_wal_flush);
+get!(rocksdb_options_get_manual_wal_flush, *mut rocksdb_options_t, c_uchar, options.db.manual_wal_flush);
+set!(rocksdb_options_set_wal_compression, *mut rocksdb_options_t, c_int, options.db.wal_compression);
+get!(rocksdb_options_get_wal_compression, *mut rocksdb_options_t, c_int, options.db.wal_compression);
+set!(rocksdb_options_set_compaction_pri, *mut rocksdb_options_t, c_int, options.family.compaction_pri);
+get!(rocksdb_options_get_compaction_pri, *mut rocksdb_options_t, c_int, options.family.compaction_pri);
+set!(rocksdb_readoptions_set_deadline, *mut rocksdb_readoptions_t, u64, read.deadline_at);
+get!(rocksdb_readoptions_get_deadline, *mut rocksdb_readoptions_t, u64, read.deadline_at);
+set!(rocksdb_readoptions_set_io_timeout, *mut rocksdb_readoptions_t, u64, hints.io_timeout);
+get!(rocksdb_readoptions_get_io_timeout, *mut rocksdb_readoptions_t, u64, hints.io_timeout);
+set!(rocksdb_readoptions_set_read_tier, *mut rocksdb_readoptions_t, c_int, read.read_tier);
+get!(rocksdb_readoptions_get_read_tier, *mut rocksdb_readoptions_t, c_int, read.read_tier);
+set!(rocksdb_readoptions_set_rate_limiter_priority, *mut rocksdb_readoptions_t, c_int, hints.rate_limiter_priority);
+get!(rocksdb_readoptions_get_rate_limiter_priority, *mut rocksdb_readoptions_t, c_int, hints.rate_limiter_priority);
+set!(rocksdb_readoptions_set_value_size_soft_limit, *mut rocksdb_readoptions_t, u64, read.value_size_soft_limit);
+get!(rocksdb_readoptions_get_value_size_soft_limit, *mut rocksdb_readoptions_t, u64, read.value_size_soft_limit);
+set!(rocksdb_readoptions_set_verify_checksums, *mut rocksdb_readoptions_t, c_uchar, read.verify_checksums);
+get!(rocksdb_readoptions_get_verify_checksums, *mut rocksdb_readoptions_t, c_uchar, read.verify_checksums);
+set!(rocksdb_readoptions_set_fill_cache, *mut rocksdb_readoptions_t, c_uchar, read.fill_cache);
+get!(rocksdb_readoptions_get_fill_cache, *mut rocksdb_readoptions_t, c_uchar, read.fill_cache);
+set!(rocksdb_readoptions_set_ignore_range_deletions, *mut rocksdb_readoptions_t, c_uchar, read.ignore_range_deletions);
+get!(rocksdb_readoptions_get_ignore_range_deletions, *mut rocksdb_readoptions_t, c_uchar, read.ignore_range_deletions);
+set!(rocksdb_readoptions_set_async_io, *mut rocksdb_readoptions_t, c_uchar, read.async_io);
+get!(rocksdb_readoptions_get_async_io, *mut rocksdb_readoptions_t, c_uchar, read.async_io);
+set!(rocksdb_readoptions_set_optimize_multiget_for_io, *mut rocksdb_readoptions_t, c_uchar, hints.optimize_multiget_for_io);
+get!(rocksdb_readoptions_get_optimize_multiget_for_io, *mut rocksdb_readoptions_t, c_uchar, hints.optimize_multiget_for_io);
+set!(rocksdb_readoptions_set_readahead_size, *mut rocksdb_readoptions_t, usize, read.readahead_size);
+get!(rocksdb_readoptions_get_readahead_size, *mut rocksdb_readoptions_t, usize, read.readahead_size);
+set!(rocksdb_readoptions_set_max_skippable_internal_keys, *mut rocksdb_readoptions_t, u64, read.max_skippable_internal_keys);
+get!(rocksdb_readoptions_get_max_skippable_internal_keys, *mut rocksdb_readoptions_t, u64, read.max_skippable_internal_keys);
+set!(rocksdb_readoptions_set_tailing, *mut rocksdb_readoptions_t, c_uchar, read.tailing);
+get!(rocksdb_readoptions_get_tailing, *mut rocksdb_readoptions_t, c_uchar, read.tailing);
+set!(rocksdb_readoptions_set_total_order_seek, *mut rocksdb_readoptions_t, c_uchar, read.total_order_seek);
+get!(rocksdb_readoptions_get_total_order_seek, *mut rocksdb_readoptions_t, c_uchar, read.total_order_seek);
+set!(rocksdb_readoptions_set_auto_prefix_mode, *mut rocksdb_readoptions_t, c_uchar, read.auto_prefix_mode);
+get!(rocksdb_readoptions_get_auto_prefix_mode, *mut rocksdb_readoptions_t, c_uchar, read.auto_prefix_mode);
+set!(rocksdb_readoptions_set_prefix_same_as_start, *mut rocksdb_readoptions_t, c_uchar, read.prefix_same_as_start);
+get!(rocksdb_readoptions_get_prefix_same_as_start, *mut rocksdb_readoptions_t, c_uchar, read.prefix_same_as_start);
+set!(rocksdb_readoptions_set_pin_data, *mut rocksdb_readoptions_t, c_uchar, read.pin_data);
+get!(rocksdb_readoptions_get_pin_data, *mut rocksdb_readoptions_t, c_uchar, read.pin_data);
+set!(rocksdb_readoptions_set_adaptive_readahead, *mut rocksdb_readoptions_t, c_uchar, read.adaptive_readahead);
+get!(rocksdb_readoptions_get_adaptive_readahead, *mut rocksdb_readoptions_t, c_uchar, read.adaptive_readahead);
+set!(rocksdb_readoptions_set_background_purge_on_iterator_cleanup, *mut rocksdb_readoptions_t, c_uchar, read.background_purge_on_iterator_cleanup);
+get!(rocksdb_readoptions_get_background_purge_on_iterator_cleanup, *mut rocksdb_readoptions_t, c_uchar, read.background_purge_on_iterator_cleanup);
+set!(rocksdb_readoptions_set_auto_readahead_size, *mut rocksdb_readoptions_t, c_uchar, read.auto_readahead_size);
+get!(rocksdb_readoptions_get_auto_readahead_size, *mut rocksdb_readoptions_t, c_uchar, read.auto_readahead_size);
+set!(rocksdb_readoptions_set_allow_unprepared_value, *mut rocksdb_readoptions_t, c_uchar, read.allow_unprepared_value);
+get!(rocksdb_readoptions_get_allow_unprepared_value, *mut rocksdb_readoptions_t, c_uchar, read.allow_unprepared_value);
+set!(rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot, *mut rocksdb_readoptions_t, c_uchar, hints.auto_refresh_iterator_with_snapshot);
+get!(rocksdb_readoptions_get_auto_refresh_iterator_with_snapshot, *mut rocksdb_readoptions_t, c_uchar, hints.auto_refresh_iterator_with_snapshot);
+set!(rocksdb_readoptions_set_io_activity, *mut rocksdb_readoptions_t, c_int, hints.io_activity);
+get!(rocksdb_readoptions_get_io_activity, *mut rocksdb_readoptions_t, c_int, hints.io_activity);
+set!(rocksdb_compactoptions_set_exclusive_manual_compaction, *mut rocksdb_compactoptions_t, c_uchar, compact.exclusive_manual_compaction);
+get!(rocksdb_compactoptions_get_exclusive_manual_compaction, *mut rocksdb_compactoptions_t, c_uchar, compact.exclusive_manual_compaction);
+set!(rocksdb_compactoptions_set_bottommost_level_compaction, *mut rocksdb_compactoptions_t, c_uchar, compact.bottommost_level_compaction);
+get!(rocksdb_compactoptions_get_bottommost_level_compaction, *mut rocksdb_compactoptions_t, c_uchar, compact.bottommost_level_compaction);
+set!(rocksdb_compactoptions_set_change_level, *mut rocksdb_compactoptions_t, c_uchar, compact.change_level);
+get!(rocksdb_compactoptions_get_change_level, *mut rocksdb_compactoptions_t, c_uchar, compact.change_level);
+set!(rocksdb_compactoptions_set_target_level, *mut rocksdb_compactoptions_t, c_int, compact.target_level);
+get!(rocksdb_compactoptions_get_target_level, *mut rocksdb_compactoptions_t, c_int, compact.target_level);
+set!(rocksdb_compactoptions_set_target_path_id, *mut rocksdb_compactoptions_t, c_int, target_path_id);
+get!(rocksdb_compactoptions_get_target_path_id, *mut rocksdb_compactoptions_t, c_int, target_path_id);
+set!(rocksdb_compactoptions_set_allow_write_stall, *mut rocksdb_compactoptions_t, c_uchar, compact.allow_write_stall);
+get!(rocksdb_compactoptions_get_allow_write_stall, *mut rocksdb_compactoptions_t, c_uchar, compact.allow_write_stall);
+set!(rocksdb_compactoptions_set_max_subcompactions, *mut rocksdb_compactoptions_t, c_int, compact.max_subcompactions);
+get!(rocksdb_compactoptions_get_max_subcompactions, *mut rocksdb_compactoptions_t, c_int, compact.max_subcompactions);
+set!(rocksdb_replay_options_set_num_threads, *mut rocksdb_replay_options_t, u32, num_threads);
+get!(rocksdb_replay_options_get_num_threads, *mut rocksdb_replay_options_t, u32, num_threads);
+set!(rocksdb_replay_options_set_fast_forward, *mut rocksdb_replay_options_t, f64, fast_forward);
+get!(rocksdb_replay_options_get_fast_forward, *mut rocksdb_replay_options_t, f64, fast_forward);
+set!(rocksdb_ingestexternalfileoptions_set_move_files, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.move_files);
+set!(rocksdb_ingestexternalfileoptions_set_snapshot_consistency, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.snapshot_consistency);
+set!(rocksdb_ingestexternalfileoptions_set_allow_global_seqno, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.allow_global_seqno);
+set!(rocksdb_ingestexternalfileoptions_set_allow_blocking_flush, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.allow_blocking_flush);
+set!(rocksdb_ingestexternalfileoptions_set_ingest_behind, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.ingest_behind);
+set!(rocksdb_ingestexternalfileoptions_set_fail_if_not_bottommost_level, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.fail_if_not_bottommost_level);
+set!(rocksdb_universal_compaction_options_set_size_ratio, *mut rocksdb_universal_compaction_options_t, c_int, universal.size_ratio);
+get!(rocksdb_universal_compaction_options_get_size_ratio, *mut rocksdb_universal_compaction_options_t, c_int, universal.size_ratio);
+set!(rocksdb_universal_compaction_options_set_min_merge_width, *mut rocksdb_universal_compaction_options_t, c_int, universal.min_merge_width);
+get!(rocksdb_universal_compaction_options_get_min_merge_width, *mut rocksdb_universal_compaction_options_t, c_int, universal.min_merge_width);
+set!(rocksdb_universal_compaction_options_set_max_merge_width, *mut rocksdb_universal_compaction_options_t, c_int, universal.max_merge_width);
+get!(rocksdb_universal_compaction_options_get_max_merge_width, *mut rocksdb_universal_compaction_options_t, c_int, universal.max_merge_width);
+set!(rocksdb_universal_compaction_options_set_max_size_amplification_percent, *mut rocksdb_universal_compaction_options_t, c_int, universal.max_size_amplification_percent);
+get!(rocksdb_universal_compaction_options_get_max_size_amplification_percent, *mut rocksdb_universal_compaction_options_t, c_int, universal.max_size_amplification_percent);
+set!(rocksdb_universal_compaction_options_set_compression_size_percent, *mut rocksdb_universal_compaction_options_t, c_int, universal.compression_size_percent);
+get!(rocksdb_universal_compaction_options_get_compression_size_percent, *mut rocksdb_universal_compaction_options_t, c_int, universal.compression_size_percent);
+set!(rocksdb_universal_compaction_options_set_stop_style, *mut rocksdb_universal_compaction_options_t, c_int, universal.stop_style);
+get!(rocksdb_universal_compaction_options_get_stop_style, *mut rocksdb_universal_compaction_options_t, c_int, universal.stop_style);
+set!(rocksdb_fifo_compaction_options_set_allow_compaction, *mut rocksdb_fifo_compaction_options_t, c_uchar, fifo.allow_compaction);
+get!(rocksdb_fifo_compaction_options_get_allow_compaction, *mut rocksdb_fifo_compaction_options_t, c_uchar, fifo.allow_compaction);
+set!(rocksdb_fifo_compaction_options_set_max_table_files_size, *mut rocksdb_fifo_compaction_options_t, u64, fifo.max_table_files_size);
+get!(rocksdb_fifo_compaction_options_get_max_table_files_size, *mut rocksdb_fifo_compaction_options_t, u64, fifo.max_table_files_size);
+set!(rocksdb_fifo_compaction_options_set_max_data_files_size, *mut rocksdb_fifo_compaction_options_t, u64, fifo.max_data_files_size);
+get!(rocksdb_fifo_compaction_options_get_max_data_files_size, *mut rocksdb_fifo_compaction_options_t, u64, fifo.max_data_files_size);
+set!(rocksdb_fifo_compaction_options_set_use_kv_ratio_compaction, *mut rocksdb_fifo_compaction_options_t, c_uchar, fifo.use_kv_ratio_compaction);
+get!(rocksdb_fifo_compaction_options_get_use_kv_ratio_compaction, *mut rocksdb_fifo_compaction_options_t, c_uchar, fifo.use_kv_ratio_compaction);
+set!(rocksdb_options_set_dump_malloc_stats, *mut rocksdb_options_t, c_uchar, options.db.dump_malloc_stats);
+set!(rocksdb_options_set_memtable_whole_key_filtering, *mut rocksdb_options_t, c_uchar, options.family.memtable_whole_key_filtering);
+set!(rocksdb_wait_for_compact_options_set_abort_on_pause, *mut rocksdb_wait_for_compact_options_t, c_uchar, wait.abort_on_pause);
+get!(rocksdb_wait_for_compact_options_get_abort_on_pause, *mut rocksdb_wait_for_compact_options_t, c_uchar, wait.abort_on_pause);
+set!(rocksdb_wait_for_compact_options_set_flush, *mut rocksdb_wait_for_compact_options_t, c_uchar, wait.flush);
+get!(rocksdb_wait_for_compact_options_get_flush, *mut rocksdb_wait_for_compact_options_t, c_uchar, wait.flush);
+set!(rocksdb_wait_for_compact_options_set_close_db, *mut rocksdb_wait_for_compact_options_t, c_uchar, close_db);
+get!(rocksdb_wait_for_compact_options_get_close_db, *mut rocksdb_wait_for_compact_options_t, c_uchar, close_db);
+set!(rocksdb_wait_for_compact_options_set_timeout, *mut rocksdb_wait_for_compact_options_t, u64, wait.timeout);
+get!(rocksdb_wait_for_compact_options_get_timeout, *mut rocksdb_wait_for_compact_options_t, u64, wait.timeout);
+set!(rocksdb_options_set_flush_verify_memtable_count, *mut rocksdb_options_t, c_uchar, options.db.flush_verify_memtable_count);
+get!(rocksdb_options_get_flush_verify_memtable_count, *mut rocksdb_options_t, c_uchar, options.db.flush_verify_memtable_count);
+set!(rocksdb_options_set_compaction_verify_record_count, *mut rocksdb_options_t, c_uchar, options.db.compaction_verify_record_count);
+get!(rocksdb_options_get_compaction_verify_record_count, *mut rocksdb_options_t, c_uchar, options.db.compaction_verify_record_count);
+set!(rocksdb_options_set_track_and_verify_wals, *mut rocksdb_options_t, c_uchar, options.db.track_and_verify_wals);
+get!(rocksdb_options_get_track_and_verify_wals, *mut rocksdb_options_t, c_uchar, options.db.track_and_verify_wals);
+set!(rocksdb_options_set_verify_sst_unique_id_in_manifest, *mut rocksdb_options_t, c_uchar, options.db.verify_sst_unique_id_in_manifest);
+get!(rocksdb_options_get_verify_sst_unique_id_in_manifest, *mut rocksdb_options_t, c_uchar, options.db.verify_sst_unique_id_in_manifest);
+set!(rocksdb_options_set_read_io_executor_threads, *mut rocksdb_options_t, c_int, options.db.read_io_executor_threads);
+get!(rocksdb_options_get_read_io_executor_threads, *mut rocksdb_options_t, c_int, options.db.read_io_executor_threads);
+set!(rocksdb_options_set_async_wal_precreate, *mut rocksdb_options_t, c_uchar, options.db.async_wal_precreate);
+get!(rocksdb_options_get_async_wal_precreate, *mut rocksdb_options_t, c_uchar, options.db.async_wal_precreate);
+set!(rocksdb_options_set_verify_manifest_content_on_close, *mut rocksdb_options_t, c_uchar, options.db.verify_manifest_content_on_close);
+get!(rocksdb_options_get_verify_manifest_content_on_close, *mut rocksdb_options_t, c_uchar, options.db.verify_manifest_content_on_close);
+set!(rocksdb_options_set_optimize_manifest_for_recovery, *mut rocksdb_options_t, c_uchar, options.db.optimize_manifest_for_recovery);
+get!(rocksdb_options_get_optimize_manifest_for_recovery, *mut rocksdb_options_t, c_uchar, options.db.optimize_manifest_for_recovery);
+set!(rocksdb_options_set_reuse_manifest_on_open, *mut rocksdb_options_t, c_uchar, options.db.reuse_manifest_on_open);
+get!(rocksdb_options_get_reuse_manifest_on_open, *mut rocksdb_options_t, c_uchar, options.db.reuse_manifest_on_open);
+set!(rocksdb_options_set_max_manifest_space_amp_pct, *mut rocksdb_options_t, c_int, options.db.max_manifest_space_amp_pct);
+get!(rocksdb_options_get_max_manifest_space_amp_pct, *mut rocksdb_options_t, c_int, options.db.max_manifest_space_amp_pct);
+set!(rocksdb_options_set_use_direct_io_for_compaction_reads, *mut rocksdb_options_t, c_uchar, options.db.use_direct_io_for_compaction_reads);
+get!(rocksdb_options_get_use_direct_io_for_compaction_reads, *mut rocksdb_options_t, c_uchar, options.db.use_direct_io_for_compaction_reads);
+set!(rocksdb_options_set_allow_fallocate, *mut rocksdb_options_t, c_uchar, options.db.allow_fallocate);
+get!(rocksdb_options_get_allow_fallocate, *mut rocksdb_options_t, c_uchar, options.db.allow_fallocate);
+set!(rocksdb_options_set_persist_stats_to_disk, *mut rocksdb_options_t, c_uchar, options.db.persist_stats_to_disk);
+get!(rocksdb_options_get_persist_stats_to_disk, *mut rocksdb_options_t, c_uchar, options.db.persist_stats_to_disk);
+set!(rocksdb_options_set_stats_history_buffer_size, *mut rocksdb_options_t, usize, options.db.stats_history_buffer_size);
+get!(rocksdb_options_get_stats_history_buffer_size, *mut rocksdb_options_t, usize, options.db.stats_history_buffer_size);
+set!(rocksdb_options_set_strict_bytes_per_sync, *mut rocksdb_options_t, c_uchar, options.db.strict_bytes_per_sync);
+get!(rocksdb_options_get_strict_bytes_per_sync, *mut rocksdb_options_t, c_uchar, options.db.strict_bytes_per_sync);
+set!(rocksdb_options_set_enable_thread_tracking, *mut rocksdb_options_t, c_uchar, options.db.enable_thread_tracking);
+get!(rocksdb_options_get_enable_thread_tracking, *mut rocksdb_options_t, c_uchar, options.db.enable_thread_tracking);
+set!(rocksdb_options_set_delayed_write_rate, *mut rocksdb_options_t, u64, options.db.delayed_write_rate);
+get!(rocksdb_options_get_delayed_write_rate, *mut rocksdb_options_t, u64, options.db.delayed_write_rate);
+set!(rocksdb_options_set_max_write_batch_group_size_bytes, *mut rocksdb_options_t, u64, options.db.max_write_batch_group_size_bytes);
+get!(rocksdb_options_get_max_write_batch_group_size_bytes, *mut rocksdb_options_t, u64, options.db.max_write_batch_group_size_bytes);
+set!(rocksdb_options_set_write_thread_max_yield_usec, *mut rocksdb_options_t, u64, options.db.write_thread_max_yield_usec);
+get!(rocksdb_options_get_write_thread_max_yield_usec, *mut rocksdb_options_t, u64, options.db.write_thread_max_yield_usec);
+set!(rocksdb_options_set_write_thread_slow_yield_usec, *mut rocksdb_options_t, u64, options.db.write_thread_slow_yield_usec);
+get!(rocksdb_options_get_write_thread_slow_yield_usec, *mut rocksdb_options_t, u64, options.db.write_thread_slow_yield_usec);
+set!(rocksdb_options_set_allow_2pc, *mut rocksdb_options_t, c_uchar, options.db.allow_2pc);
+get!(rocksdb_options_get_allow_2pc, *mut rocksdb_options_t, c_uchar, options.db.allow_2pc);
+get!(rocksdb_options_get_dump_malloc_stats, *mut rocksdb_options_t, c_uchar, options.db.dump_malloc_stats);
+set!(rocksdb_options_set_avoid_flush_during_recovery, *mut rocksdb_options_t, c_uchar, options.db.avoid_flush_during_recovery);
+get!(rocksdb_options_get_avoid_flush_during_recovery, *mut rocksdb_options_t, c_uchar, options.db.avoid_flush_during_recovery);
+set!(rocksdb_options_set_enforce_write_buffer_manager_during_recovery, *mut rocksdb_options_t, c_uchar, options.db.enforce_write_buffer_manager_during_recovery);
+get!(rocksdb_options_get_enforce_write_buffer_manager_during_recovery, *mut rocksdb_options_t, c_uchar, options.db.enforce_write_buffer_manager_during_recovery);
+set!(rocksdb_options_set_avoid_flush_during_shutdown, *mut rocksdb_options_t, c_uchar, options.db.avoid_flush_during_shutdown);
+get!(rocksdb_options_get_avoid_flush_during_shutdown, *mut rocksdb_options_t, c_uchar, options.db.avoid_flush_during_shutdown);
+set!(rocksdb_options_set_two_write_queues, *mut rocksdb_options_t, c_uchar, options.db.two_write_queues);
+get!(rocksdb_options_get_two_write_queues, *mut rocksdb_options_t, c_uchar, options.db.two_write_queues);
+set!(rocksdb_options_set_background_close_inactive_wals, *mut rocksdb_options_t, c_uchar, options.db.background_close_inactive_wals);
+get!(rocksdb_options_get_background_close_inactive_wals, *mut rocksdb_options_t, c_uchar, options.db.background_close_inactive_wals);
+set!(rocksdb_options_set_prefix_seek_opt_in_only, *mut rocksdb_options_t, c_uchar, options.db.prefix_seek_opt_in_only);
+get!(rocksdb_options_get_prefix_seek_opt_in_only, *mut rocksdb_options_t, c_uchar, options.db.prefix_seek_opt_in_only);
+set!(rocksdb_options_set_log_readahead_size, *mut rocksdb_options_t, usize, options.db.log_readahead_size);
+get!(rocksdb_options_get_log_readahead_size, *mut rocksdb_options_t, usize, options.db.log_readahead_size);
+set!(rocksdb_options_set_best_efforts_recovery, *mut rocksdb_options_t, c_uchar, options.db.best_efforts_recovery);
+get!(rocksdb_options_get_best_efforts_recovery, *mut rocksdb_options_t, c_uchar, options.db.best_efforts_recovery);
+set!(rocksdb_options_set_max_bgerror_resume_count, *mut rocksdb_options_t, c_int, options.db.max_bgerror_resume_count);
+get!(rocksdb_options_get_max_bgerror_resume_count, *mut rocksdb_options_t, c_int, options.db.max_bgerror_resume_count);
+set!(rocksdb_options_set_bgerror_resume_retry_interval, *mut rocksdb_options_t, u64, options.db.bgerror_resume_retry_interval);
+get!(rocksdb_options_get_bgerror_resume_retry_interval, *mut rocksdb_options_t, u64, options.db.bgerror_resume_retry_interval);
+set!(rocksdb_options_set_allow_data_in_errors, *mut rocksdb_options_t, c_uchar, options.db.allow_data_in_errors);
+get!(rocksdb_options_get_allow_data_in_errors, *mut rocksdb_options_t, c_uchar, options.db.allow_data_in_errors);
+set!(rocksdb_options_set_db_host_id, *mut rocksdb_options_t, *const c_char, options.db.db_host_id);
+set!(rocksdb_options_set_lowest_used_cache_tier, *mut rocksdb_options_t, c_int, options.db.lowest_used_cache_tier);
+get!(rocksdb_options_get_lowest_used_cache_tier, *mut rocksdb_options_t, c_int, options.db.lowest_used_cache_tier);
+set!(rocksdb_options_set_enforce_single_del_contracts, *mut rocksdb_options_t, c_uchar, options.db.enforce_single_del_contracts);
+get!(rocksdb_options_get_enforce_single_del_contracts, *mut rocksdb_options_t, c_uchar, options.db.enforce_single_del_contracts);
+set!(rocksdb_options_set_daily_offpeak_time_utc, *mut rocksdb_options_t, *const c_char, options.db.daily_offpeak_time_utc);
+set!(rocksdb_options_set_follower_refresh_catchup_period_ms, *mut rocksdb_options_t, u64, options.db.follower_refresh_catchup_period_ms);
+get!(rocksdb_options_get_follower_refresh_catchup_period_ms, *mut rocksdb_options_t, u64, options.db.follower_refresh_catchup_period_ms);
+set!(rocksdb_options_set_follower_catchup_retry_count, *mut rocksdb_options_t, u64, options.db.follower_catchup_retry_count);
+get!(rocksdb_options_get_follower_catchup_retry_count, *mut rocksdb_options_t, u64, options.db.follower_catchup_retry_count);
+set!(rocksdb_options_set_follower_catchup_retry_wait_ms, *mut rocksdb_options_t, u64, options.db.follower_catchup_retry_wait_ms);
+get!(rocksdb_options_get_follower_catchup_retry_wait_ms, *mut rocksdb_options_t, u64, options.db.follower_catchup_retry_wait_ms);
+set!(rocksdb_options_set_fast_sst_open, *mut rocksdb_options_t, c_uchar, options.db.fast_sst_open);
+get!(rocksdb_options_get_fast_sst_open, *mut rocksdb_options_t, c_uchar, options.db.fast_sst_open);
+get!(rocksdb_options_get_memtable_whole_key_filtering, *mut rocksdb_options_t, c_uchar, options.family.memtable_whole_key_filtering);
+set!(rocksdb_options_set_target_file_size_is_upper_bound, *mut rocksdb_options_t, c_uchar, options.family.target_file_size_is_upper_bound);
+get!(rocksdb_options_get_target_file_size_is_upper_bound, *mut rocksdb_options_t, c_uchar, options.family.target_file_size_is_upper_bound);
+set!(rocksdb_options_set_strict_max_successive_merges, *mut rocksdb_options_t, c_uchar, options.family.strict_max_successive_merges);
+get!(rocksdb_options_get_strict_max_successive_merges, *mut rocksdb_options_t, c_uchar, options.family.strict_max_successive_merges);
+set!(rocksdb_options_set_paranoid_file_checks, *mut rocksdb_options_t, c_uchar, options.family.paranoid_file_checks);
+get!(rocksdb_options_get_paranoid_file_checks, *mut rocksdb_options_t, c_uchar, options.family.paranoid_file_checks);
+set!(rocksdb_options_set_verify_output_flags, *mut rocksdb_options_t, c_int, options.family.verify_output_flags);
+get!(rocksdb_options_get_verify_output_flags, *mut rocksdb_options_t, c_int, options.family.verify_output_flags);
+set!(rocksdb_options_set_force_consistency_checks, *mut rocksdb_options_t, c_uchar, options.family.force_consistency_checks);
+get!(rocksdb_options_get_force_consistency_checks, *mut rocksdb_options_t, c_uchar, options.family.force_consistency_checks);
+set!(rocksdb_options_set_disallow_memtable_writes, *mut rocksdb_options_t, c_uchar, options.family.disallow_memtable_writes);
+get!(rocksdb_options_get_disallow_memtable_writes, *mut rocksdb_options_t, c_uchar, options.family.disallow_memtable_writes);
+set!(rocksdb_options_set_sample_for_compression, *mut rocksdb_options_t, u64, options.family.sample_for_compression);
+get!(rocksdb_options_get_sample_for_compression, *mut rocksdb_options_t, u64, options.family.sample_for_compression);
+set!(rocksdb_options_set_preclude_last_level_data_seconds, *mut rocksdb_options_t, u64, options.family.preclude_last_level_data_seconds);
+get!(rocksdb_options_get_preclude_last_level_data_seconds, *mut rocksdb_options_t, u64, options.family.preclude_last_level_data_seconds);
+set!(rocksdb_options_set_preserve_internal_time_seconds, *mut rocksdb_options_t, u64, options.family.preserve_internal_time_seconds);
+get!(rocksdb_options_get_preserve_internal_time_seconds, *mut rocksdb_options_t, u64, options.family.preserve_internal_time_seconds);
+set!(rocksdb_options_set_enable_blob_direct_write, *mut rocksdb_options_t, c_uchar, options.family.enable_blob_direct_write);
+get!(rocksdb_options_get_enable_blob_direct_write, *mut rocksdb_options_t, c_uchar, options.family.enable_blob_direct_write);
+set!(rocksdb_options_set_blob_direct_write_partitions, *mut rocksdb_options_t, u32, options.family.blob_direct_write_partitions);
+get!(rocksdb_options_get_blob_direct_write_partitions, *mut rocksdb_options_t, u32, options.family.blob_direct_write_partitions);
+set!(rocksdb_options_set_memtable_protection_bytes_per_key, *mut rocksdb_options_t, u32, options.family.memtable_protection_bytes_per_key);
+get!(rocksdb_options_get_memtable_protection_bytes_per_key, *mut rocksdb_options_t, u32, options.family.memtable_protection_bytes_per_key);
+set!(rocksdb_options_set_persist_user_defined_timestamps, *mut rocksdb_options_t, c_uchar, options.family.persist_user_defined_timestamps);
+get!(rocksdb_options_get_persist_user_defined_timestamps, *mut rocksdb_options_t, c_uchar, options.family.persist_user_defined_timestamps);
+set!(rocksdb_options_set_block_protection_bytes_per_key, *mut rocksdb_options_t, u8, options.family.block_protection_bytes_per_key);
+get!(rocksdb_options_get_block_protection_bytes_per_key, *mut rocksdb_options_t, u8, options.family.block_protection_bytes_per_key);
+set!(rocksdb_options_set_bottommost_file_compaction_delay, *mut rocksdb_options_t, u32, options.family.bottommost_file_compaction_delay);
+get!(rocksdb_options_get_bottommost_file_compaction_delay, *mut rocksdb_options_t, u32, options.family.bottommost_file_compaction_delay);
+set!(rocksdb_options_set_paranoid_memory_checks, *mut rocksdb_options_t, c_uchar, options.family.paranoid_memory_checks);
+get!(rocksdb_options_get_paranoid_memory_checks, *mut rocksdb_options_t, c_uchar, options.family.paranoid_memory_checks);
+set!(rocksdb_options_set_memtable_verify_per_key_checksum_on_seek, *mut rocksdb_options_t, c_uchar, options.family.memtable_verify_per_key_checksum_on_seek);
+get!(rocksdb_options_get_memtable_verify_per_key_checksum_on_seek, *mut rocksdb_options_t, c_uchar, options.family.memtable_verify_per_key_checksum_on_seek);
+set!(rocksdb_options_set_cf_allow_ingest_behind, *mut rocksdb_options_t, c_uchar, options.family.cf_allow_ingest_behind);
+get!(rocksdb_options_get_cf_allow_ingest_behind, *mut rocksdb_options_t, c_uchar, options.family.cf_allow_ingest_behind);
+set!(rocksdb_options_set_memtable_batch_lookup_optimization, *mut rocksdb_options_t, c_uchar, options.family.memtable_batch_lookup_optimization);
+get!(rocksdb_options_get_memtable_batch_lookup_optimization, *mut rocksdb_options_t, c_uchar, options.family.memtable_batch_lookup_optimization);
+set!(rocksdb_options_set_memtable_max_range_deletions, *mut rocksdb_options_t, u32, options.family.memtable_max_range_deletions);
+get!(rocksdb_options_get_memtable_max_range_deletions, *mut rocksdb_options_t, u32, options.family.memtable_max_range_deletions);
+set!(rocksdb_options_set_uncache_aggressiveness, *mut rocksdb_options_t, u32, options.family.uncache_aggressiveness);
+get!(rocksdb_options_get_uncache_aggressiveness, *mut rocksdb_options_t, u32, options.family.uncache_aggressiveness);
+set!(rocksdb_writeoptions_set_sync, *mut rocksdb_writeoptions_t, c_uchar, write.sync);
+get!(rocksdb_writeoptions_get_sync, *mut rocksdb_writeoptions_t, c_uchar, write.sync);
+set!(rocksdb_writeoptions_set_ignore_missing_column_families, *mut rocksdb_writeoptions_t, c_uchar, write.ignore_missing_column_families);
+get!(rocksdb_writeoptions_get_ignore_missing_column_families, *mut rocksdb_writeoptions_t, c_uchar, write.ignore_missing_column_families);
+set!(rocksdb_writeoptions_set_no_slowdown, *mut rocksdb_writeoptions_t, c_uchar, write.no_slowdown);
+get!(rocksdb_writeoptions_get_no_slowdown, *mut rocksdb_writeoptions_t, c_uchar, write.no_slowdown);
+set!(rocksdb_writeoptions_set_low_pri, *mut rocksdb_writeoptions_t, c_uchar, write.low_pri);
+get!(rocksdb_writeoptions_get_low_pri, *mut rocksdb_writeoptions_t, c_uchar, write.low_pri);
+set!(rocksdb_writeoptions_set_memtable_insert_hint_per_batch, *mut rocksdb_writeoptions_t, c_uchar, write.memtable_insert_hint_per_batch);
+get!(rocksdb_writeoptions_get_memtable_insert_hint_per_batch, *mut rocksdb_writeoptions_t, c_uchar, write.memtable_insert_hint_per_batch);
+set!(rocksdb_writeoptions_set_rate_limiter_priority, *mut rocksdb_writeoptions_t, c_int, rate_limiter_priority);
+get!(rocksdb_writeoptions_get_rate_limiter_priority, *mut rocksdb_writeoptions_t, c_int, rate_limiter_priority);
+set!(rocksdb_writeoptions_set_protection_bytes_per_key, *mut rocksdb_writeoptions_t, usize, write.protection_bytes_per_key);
+get!(rocksdb_writeoptions_get_protection_bytes_per_key, *mut rocksdb_writeoptions_t, usize, write.protection_bytes_per_key);
+set!(rocksdb_writeoptions_set_io_activity, *mut rocksdb_writeoptions_t, c_int, io_activity);
+get!(rocksdb_writeoptions_get_io_activity, *mut rocksdb_writeoptions_t, c_int, io_activity);
+set!(rocksdb_flushoptions_set_wait, *mut rocksdb_flushoptions_t, c_uchar, flush.wait);
+get!(rocksdb_flushoptions_get_wait, *mut rocksdb_flushoptions_t, c_uchar, flush.wait);
+set!(rocksdb_flushoptions_set_allow_write_stall, *mut rocksdb_flushoptions_t, c_uchar, flush.allow_write_stall);
+get!(rocksdb_flushoptions_get_allow_write_stall, *mut rocksdb_flushoptions_t, c_uchar, flush.allow_write_stall);
+set!(rocksdb_flushoptions_set_force_atomic_flush, *mut rocksdb_flushoptions_t, c_uchar, force_atomic_flush);
+get!(rocksdb_flushoptions_get_force_atomic_flush, *mut rocksdb_flushoptions_t, c_uchar, force_atomic_flush);
+set!(rocksdb_flushoptions_set_listener_wait, *mut rocksdb_flushoptions_t, c_uchar, listener_wait);
+get!(rocksdb_flushoptions_get_listener_wait, *mut rocksdb_flushoptions_t, c_uchar, listener_wait);
+set!(rocksdb_flushwaloptions_set_sync, *mut rocksdb_flushwaloptions_t, c_uchar, sync);
+get!(rocksdb_flushwaloptions_get_sync, *mut rocksdb_flushwaloptions_t, c_uchar, sync);
+set!(rocksdb_flushwaloptions_set_rate_limiter_priority, *mut rocksdb_flushwaloptions_t, c_int, rate_limiter_priority);
+get!(rocksdb_flushwaloptions_get_rate_limiter_priority, *mut rocksdb_flushwaloptions_t, c_int, rate_limiter_priority);
+set!(rocksdb_envoptions_set_use_mmap_reads, *mut rocksdb_envoptions_t, c_uchar, use_mmap_reads);
+get!(rocksdb_envoptions_get_use_mmap_reads, *mut rocksdb_envoptions_t, c_uchar, use_mmap_reads);
+set!(rocksdb_envoptions_set_use_mmap_writes, *mut rocksdb_envoptions_t, c_uchar, use_mmap_writes);
+get!(rocksdb_envoptions_get_use_mmap_writes, *mut rocksdb_envoptions_t, c_uchar, use_mmap_writes);
+set!(rocksdb_envoptions_set_use_direct_reads, *mut rocksdb_envoptions_t, c_uchar, use_direct_reads);
+get!(rocksdb_envoptions_get_use_direct_reads, *mut rocksdb_envoptions_t, c_uchar, use_direct_reads);
+set!(rocksdb_envoptions_set_use_direct_writes, *mut rocksdb_envoptions_t, c_uchar, use_direct_writes);
+get!(rocksdb_envoptions_get_use_direct_writes, *mut rocksdb_envoptions_t, c_uchar, use_direct_writes);
+set!(rocksdb_envoptions_set_allow_fallocate, *mut rocksdb_envoptions_t, c_uchar, allow_fallocate);
+get!(rocksdb_envoptions_get_allow_fallocate, *mut rocksdb_envoptions_t, c_uchar, allow_fallocate);
+set!(rocksdb_envoptions_set_fd_cloexec, *mut rocksdb_envoptions_t, c_uchar, fd_cloexec);
+get!(rocksdb_envoptions_get_fd_cloexec, *mut rocksdb_envoptions_t, c_uchar, fd_cloexec);
+set!(rocksdb_envoptions_set_bytes_per_sync, *mut rocksdb_envoptions_t, u64, bytes_per_sync);
+get!(rocksdb_envoptions_get_bytes_per_sync, *mut rocksdb_envoptions_t, u64, bytes_per_sync);
+set!(rocksdb_envoptions_set_strict_bytes_per_sync, *mut rocksdb_envoptions_t, c_uchar, strict_bytes_per_sync);
+get!(rocksdb_envoptions_get_strict_bytes_per_sync, *mut rocksdb_envoptions_t, c_uchar, strict_bytes_per_sync);
+set!(rocksdb_envoptions_set_fallocate_with_keep_size, *mut rocksdb_envoptions_t, c_uchar, fallocate_with_keep_size);
+get!(rocksdb_envoptions_get_fallocate_with_keep_size, *mut rocksdb_envoptions_t, c_uchar, fallocate_with_keep_size);
+set!(rocksdb_envoptions_set_compaction_readahead_size, *mut rocksdb_envoptions_t, usize, compaction_readahead_size);
+get!(rocksdb_envoptions_get_compaction_readahead_size, *mut rocksdb_envoptions_t, usize, compaction_readahead_size);
+set!(rocksdb_envoptions_set_writable_file_max_buffer_size, *mut rocksdb_envoptions_t, usize, writable_file_max_buffer_size);
+get!(rocksdb_envoptions_get_writable_file_max_buffer_size, *mut rocksdb_envoptions_t, usize, writable_file_max_buffer_size);
+set!(rocksdb_trace_options_set_max_trace_file_size, *mut rocksdb_trace_options_t, u64, max_trace_file_size);
+get!(rocksdb_trace_options_get_max_trace_file_size, *mut rocksdb_trace_options_t, u64, max_trace_file_size);
+set!(rocksdb_trace_options_set_sampling_frequency, *mut rocksdb_trace_options_t, u64, sampling_frequency);
+get!(rocksdb_trace_options_get_sampling_frequency, *mut rocksdb_trace_options_t, u64, sampling_frequency);
+set!(rocksdb_trace_options_set_filter, *mut rocksdb_trace_options_t, u64, filter);
+get!(rocksdb_trace_options_get_filter, *mut rocksdb_trace_options_t, u64, filter);
+set!(rocksdb_trace_options_set_preserve_write_order, *mut rocksdb_trace_options_t, c_uchar, preserve_write_order);
+get!(rocksdb_trace_options_get_preserve_write_order, *mut rocksdb_trace_options_t, c_uchar, preserve_write_order);
+set!(rocksdb_block_cache_trace_options_set_sampling_frequency, *mut rocksdb_block_cache_trace_options_t, u64, sampling_frequency);
+get!(rocksdb_block_cache_trace_options_get_sampling_frequency, *mut rocksdb_block_cache_trace_options_t, u64, sampling_frequency);
+set!(rocksdb_block_cache_trace_writer_options_set_max_trace_file_size, *mut rocksdb_block_cache_trace_writer_options_t, u64, max_trace_file_size);
+get!(rocksdb_block_cache_trace_writer_options_get_max_trace_file_size, *mut rocksdb_block_cache_trace_writer_options_t, u64, max_trace_file_size);
+set!(rocksdb_compaction_options_set_compression, *mut rocksdb_compaction_options_t, c_int, compression);
+get!(rocksdb_compaction_options_get_compression, *mut rocksdb_compaction_options_t, c_int, compression);
+set!(rocksdb_compaction_options_set_output_file_size_limit, *mut rocksdb_compaction_options_t, u64, output_file_size_limit);
+get!(rocksdb_compaction_options_get_output_file_size_limit, *mut rocksdb_compaction_options_t, u64, output_file_size_limit);
+set!(rocksdb_compaction_options_set_max_subcompactions, *mut rocksdb_compaction_options_t, u32, max_subcompactions);
+get!(rocksdb_compaction_options_get_max_subcompactions, *mut rocksdb_compaction_options_t, u32, max_subcompactions);
+set!(rocksdb_compaction_options_set_output_temperature_override, *mut rocksdb_compaction_options_t, c_int, output_temperature_override);
+get!(rocksdb_compaction_options_get_output_temperature_override, *mut rocksdb_compaction_options_t, c_int, output_temperature_override);
+set!(rocksdb_compaction_options_set_allow_trivial_move, *mut rocksdb_compaction_options_t, c_uchar, allow_trivial_move);
+get!(rocksdb_compaction_options_get_allow_trivial_move, *mut rocksdb_compaction_options_t, c_uchar, allow_trivial_move);
+set!(rocksdb_compactoptions_set_blob_garbage_collection_policy, *mut rocksdb_compactoptions_t, c_int, blob_garbage_collection_policy);
+get!(rocksdb_compactoptions_get_blob_garbage_collection_policy, *mut rocksdb_compactoptions_t, c_int, blob_garbage_collection_policy);
+set!(rocksdb_compactoptions_set_blob_garbage_collection_age_cutoff, *mut rocksdb_compactoptions_t, f64, blob_garbage_collection_age_cutoff);
+get!(rocksdb_compactoptions_get_blob_garbage_collection_age_cutoff, *mut rocksdb_compactoptions_t, f64, blob_garbage_collection_age_cutoff);
+get!(rocksdb_ingestexternalfileoptions_get_move_files, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.move_files);
+set!(rocksdb_ingestexternalfileoptions_set_link_files, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.link_files);
+get!(rocksdb_ingestexternalfileoptions_get_link_files, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.link_files);
+set!(rocksdb_ingestexternalfileoptions_set_failed_move_fall_back_to_copy, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.failed_move_fall_back_to_copy);
+get!(rocksdb_ingestexternalfileoptions_get_failed_move_fall_back_to_copy, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.failed_move_fall_back_to_copy);
+get!(rocksdb_ingestexternalfileoptions_get_snapshot_consistency, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.snapshot_consistency);
+get!(rocksdb_ingestexternalfileoptions_get_allow_global_seqno, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.allow_global_seqno);
+get!(rocksdb_ingestexternalfileoptions_get_allow_blocking_flush, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.allow_blocking_flush);
+get!(rocksdb_ingestexternalfileoptions_get_ingest_behind, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.ingest_behind);
+set!(rocksdb_ingestexternalfileoptions_set_write_global_seqno, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.write_global_seqno);
+get!(rocksdb_ingestexternalfileoptions_get_write_global_seqno, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.write_global_seqno);
+set!(rocksdb_ingestexternalfileoptions_set_verify_checksums_before_ingest, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.verify_checksums_before_ingest);
+get!(rocksdb_ingestexternalfileoptions_get_verify_checksums_before_ingest, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.verify_checksums_before_ingest);
+set!(rocksdb_ingestexternalfileoptions_set_verify_checksums_readahead_size, *mut rocksdb_ingestexternalfileoptions_t, usize, ingest.verify_checksums_readahead_size);
+get!(rocksdb_ingestexternalfileoptions_get_verify_checksums_readahead_size, *mut rocksdb_ingestexternalfileoptions_t, usize, ingest.verify_checksums_readahead_size);
+set!(rocksdb_ingestexternalfileoptions_set_verify_file_checksum, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.verify_file_checksum);
+get!(rocksdb_ingestexternalfileoptions_get_verify_file_checksum, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.verify_file_checksum);
+get!(rocksdb_ingestexternalfileoptions_get_fail_if_not_bottommost_level, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.fail_if_not_bottommost_level);
+set!(rocksdb_ingestexternalfileoptions_set_allow_db_generated_files, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.allow_db_generated_files);
+get!(rocksdb_ingestexternalfileoptions_get_allow_db_generated_files, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.allow_db_generated_files);
+set!(rocksdb_ingestexternalfileoptions_set_fill_cache, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.fill_cache);
+get!(rocksdb_ingestexternalfileoptions_get_fill_cache, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.fill_cache);
+set!(rocksdb_ingestexternalfileoptions_set_prefetch_lmax_index_and_filter_blocks, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.prefetch_lmax_index_and_filter_blocks);
+get!(rocksdb_ingestexternalfileoptions_get_prefetch_lmax_index_and_filter_blocks, *mut rocksdb_ingestexternalfileoptions_t, c_uchar, ingest.prefetch_lmax_index_and_filter_blocks);
+set!(rocksdb_ingestexternalfileoptions_set_file_opening_threads, *mut rocksdb_ingestexternalfileoptions_t, c_int, ingest.file_opening_threads);
+get!(rocksdb_ingestexternalfileoptions_get_file_opening_threads, *mut rocksdb_ingestexternalfileoptions_t, c_int, ingest.file_opening_threads);
+set!(rocksdb_size_approximation_options_set_include_memtables, *mut rocksdb_size_approximation_options_t, c_uchar, size.include_memtables);
+get!(rocksdb_size_approximation_options_get_include_memtables, *mut rocksdb_size_approximation_options_t, c_uchar, size.include_memtables);
+set!(rocksdb_size_approximation_options_set_include_files, *mut rocksdb_size_approximation_options_t, c_uchar, size.include_files);
+get!(rocksdb_size_approximation_options_get_include_files, *mut rocksdb_size_approximation_options_t, c_uchar, size.include_files);
+set!(rocksdb_size_approximation_options_set_include_blob_files, *mut rocksdb_size_approximation_options_t, c_uchar, size.include_blob_files);
+get!(rocksdb_size_approximation_options_get_include_blob_files, *mut rocksdb_size_approximation_options_t, c_uchar, size.include_blob_files);
+set!(rocksdb_size_approximation_options_set_files_size_error_margin, *mut rocksdb_size_approximation_options_t, f64, size.files_size_error_margin);
+get!(rocksdb_size_approximation_options_get_files_size_error_margin, *mut rocksdb_size_approximation_options_t, f64, size.files_size_error_margin);
+set!(rocksdb_livefiles_storage_info_options_set_include_checksum_info, *mut rocksdb_livefiles_storage_info_options_t, c_uchar, include_checksum_info);
+get!(rocksdb_livefiles_storage_info_options_get_include_checksum_info, *mut rocksdb_livefiles_storage_info_options_t, c_uchar, include_checksum_info);
+set!(rocksdb_livefiles_storage_info_options_set_wal_size_for_flush, *mut rocksdb_livefiles_storage_info_options_t, u64, wal_size_for_flush);
+get!(rocksdb_livefiles_storage_info_options_get_wal_size_for_flush, *mut rocksdb_livefiles_storage_info_options_t, u64, wal_size_for_flush);
+set!(rocksdb_livefiles_storage_info_options_set_atomic_flush, *mut rocksdb_livefiles_storage_info_options_t, c_uchar, atomic_flush);
+get!(rocksdb_livefiles_storage_info_options_get_atomic_flush, *mut rocksdb_livefiles_storage_info_options_t, c_uchar, atomic_flush);
+set!(rocksdb_wait_for_compact_options_set_wait_for_purge, *mut rocksdb_wait_for_compact_options_t, c_uchar, wait_for_purge);
+get!(rocksdb_wait_for_compact_options_get_wait_for_purge, *mut rocksdb_wait_for_compact_options_t, c_uchar, wait_for_purge);
+set!(rocksdb_block_based_options_set_cache_index_and_filter_blocks, *mut rocksdb_block_based_table_options_t, c_uchar, table.cache_index_and_filter_blocks);
+get!(rocksdb_block_based_options_get_cache_index_and_filter_blocks, *mut rocksdb_block_based_table_options_t, c_uchar, table.cache_index_and_filter_blocks);
+set!(rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority, *mut rocksdb_block_based_table_options_t, c_uchar, table.cache_index_and_filter_blocks_with_high_priority);
+get!(rocksdb_block_based_options_get_cache_index_and_filter_blocks_with_high_priority, *mut rocksdb_block_based_table_options_t, c_uchar, table.cache_index_and_filter_blocks_with_high_priority);
+set!(rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache, *mut rocksdb_block_based_table_options_t, c_uchar, table.pin_l0_filter_and_index_blocks_in_cache);
+get!(rocksdb_block_based_options_get_pin_l0_filter_and_index_blocks_in_cache, *mut rocksdb_block_based_table_options_t, c_uchar, table.pin_l0_filter_and_index_blocks_in_cache);
+set!(rocksdb_block_based_options_set_pin_top_level_index_and_filter, *mut rocksdb_block_based_table_options_t, c_uchar, table.pin_top_level_index_and_filter);
+get!(rocksdb_block_based_options_get_pin_top_level_index_and_filter, *mut rocksdb_block_based_table_options_t, c_uchar, table.pin_top_level_index_and_filter);
+set!(rocksdb_block_based_options_set_index_type, *mut rocksdb_block_based_table_options_t, c_int, table.index_type);
+get!(rocksdb_block_based_options_get_index_type, *mut rocksdb_block_based_table_options_t, c_int, table.index_type);
+set!(rocksdb_block_based_options_set_index_block_search_type, *mut rocksdb_block_based_table_options_t, c_int, table.index_block_search_type);
+get!(rocksdb_block_based_options_get_index_block_search_type, *mut rocksdb_block_based_table_options_t, c_int, table.index_block_search_type);
+set!(rocksdb_block_based_options_set_data_block_index_type, *mut rocksdb_block_based_table_options_t, c_int, table.data_block_index_type);
+get!(rocksdb_block_based_options_get_data_block_index_type, *mut rocksdb_block_based_table_options_t, c_int, table.data_block_index_type);
+set!(rocksdb_block_based_options_set_data_block_hash_table_util_ratio, *mut rocksdb_block_based_table_options_t, f64, table.data_block_hash_table_util_ratio);
+get!(rocksdb_block_based_options_get_data_block_hash_table_util_ratio, *mut rocksdb_block_based_table_options_t, f64, table.data_block_hash_table_util_ratio);
+set!(rocksdb_block_based_options_set_checksum, *mut rocksdb_block_based_table_options_t, c_char, table.checksum);
+get!(rocksdb_block_based_options_get_checksum, *mut rocksdb_block_based_table_options_t, c_int, table.checksum);
+set!(rocksdb_block_based_options_set_no_block_cache, *mut rocksdb_block_based_table_options_t, c_uchar, table.no_block_cache);
+get!(rocksdb_block_based_options_get_no_block_cache, *mut rocksdb_block_based_table_options_t, c_uchar, table.no_block_cache);
+set!(rocksdb_block_based_options_set_block_size, *mut rocksdb_block_based_table_options_t, usize, table.block_size);
+get!(rocksdb_block_based_options_get_block_size, *mut rocksdb_block_based_table_options_t, u64, table.block_size);
+set!(rocksdb_block_based_options_set_block_size_deviation, *mut rocksdb_block_based_table_options_t, c_int, table.block_size_deviation);
+get!(rocksdb_block_based_options_get_block_size_deviation, *mut rocksdb_block_based_table_options_t, c_int, table.block_size_deviation);
+set!(rocksdb_block_based_options_set_block_restart_interval, *mut rocksdb_block_based_table_options_t, c_int, table.block_restart_interval);
+get!(rocksdb_block_based_options_get_block_restart_interval, *mut rocksdb_block_based_table_options_t, c_int, table.block_restart_interval);
+set!(rocksdb_block_based_options_set_index_block_restart_interval, *mut rocksdb_block_based_table_options_t, c_int, table.index_block_restart_interval);
+get!(rocksdb_block_based_options_get_index_block_restart_interval, *mut rocksdb_block_based_table_options_t, c_int, table.index_block_restart_interval);
+set!(rocksdb_block_based_options_set_metadata_block_size, *mut rocksdb_block_based_table_options_t, u64, table.metadata_block_size);
+get!(rocksdb_block_based_options_get_metadata_block_size, *mut rocksdb_block_based_table_options_t, u64, table.metadata_block_size);
+set!(rocksdb_block_based_options_set_partition_filters, *mut rocksdb_block_based_table_options_t, c_uchar, table.partition_filters);
+get!(rocksdb_block_based_options_get_partition_filters, *mut rocksdb_block_based_table_options_t, c_uchar, table.partition_filters);
+set!(rocksdb_block_based_options_set_decouple_partitioned_filters, *mut rocksdb_block_based_table_options_t, c_uchar, table.decouple_partitioned_filters);
+get!(rocksdb_block_based_options_get_decouple_partitioned_filters, *mut rocksdb_block_based_table_options_t, c_uchar, table.decouple_partitioned_filters);
+set!(rocksdb_block_based_options_set_optimize_filters_for_memory, *mut rocksdb_block_based_table_options_t, c_uchar, table.optimize_filters_for_memory);
+get!(rocksdb_block_based_options_get_optimize_filters_for_memory, *mut rocksdb_block_based_table_options_t, c_uchar, table.optimize_filters_for_memory);
+set!(rocksdb_block_based_options_set_use_delta_encoding, *mut rocksdb_block_based_table_options_t, c_uchar, table.use_delta_encoding);
+get!(rocksdb_block_based_options_get_use_delta_encoding, *mut rocksdb_block_based_table_options_t, c_uchar, table.use_delta_encoding);
+set!(rocksdb_block_based_options_set_use_udi_as_primary_index, *mut rocksdb_block_based_table_options_t, c_uchar, table.use_udi_as_primary_index);
+get!(rocksdb_block_based_options_get_use_udi_as_primary_index, *mut rocksdb_block_based_table_options_t, c_uchar, table.use_udi_as_primary_index);
+set!(rocksdb_block_based_options_set_fail_if_no_udi_on_open, *mut rocksdb_block_based_table_options_t, c_uchar, table.fail_if_no_udi_on_open);
+get!(rocksdb_block_based_options_get_fail_if_no_udi_on_open, *mut rocksdb_block_based_table_options_t, c_uchar, table.fail_if_no_udi_on_open);
+set!(rocksdb_block_based_options_set_whole_key_filtering, *mut rocksdb_block_based_table_options_t, c_uchar, table.whole_key_filtering);
+get!(rocksdb_block_based_options_get_whole_key_filtering, *mut rocksdb_block_based_table_options_t, c_uchar, table.whole_key_filtering);
+set!(rocksdb_block_based_options_set_detect_filter_construct_corruption, *mut rocksdb_block_based_table_options_t, c_uchar, table.detect_filter_construct_corruption);
+get!(rocksdb_block_based_options_get_detect_filter_construct_corruption, *mut rocksdb_block_based_table_options_t, c_uchar, table.detect_filter_construct_corruption);
+set!(rocksdb_block_based_options_set_verify_compression, *mut rocksdb_block_based_table_options_t, c_uchar, table.verify_compression);
+get!(rocksdb_block_based_options_get_verify_compression, *mut rocksdb_block_based_table_options_t, c_uchar, table.verify_compression);
+set!(rocksdb_block_based_options_set_read_amp_bytes_per_bit, *mut rocksdb_block_based_table_options_t, u32, table.read_amp_bytes_per_bit);
+get!(rocksdb_block_based_options_get_read_amp_bytes_per_bit, *mut rocksdb_block_based_table_options_t, u32, table.read_amp_bytes_per_bit);
+set!(rocksdb_block_based_options_set_format_version, *mut rocksdb_block_based_table_options_t, c_int, table.format_version);
+get!(rocksdb_block_based_options_get_format_version, *mut rocksdb_block_based_table_options_t, u32, table.format_version);
+set!(rocksdb_block_based_options_set_separate_key_value_in_data_block, *mut rocksdb_block_based_table_options_t, c_uchar, table.separate_key_value_in_data_block);
+get!(rocksdb_block_based_options_get_separate_key_value_in_data_block, *mut rocksdb_block_based_table_options_t, c_uchar, table.separate_key_value_in_data_block);
+set!(rocksdb_block_based_options_set_uniform_cv_threshold, *mut rocksdb_block_based_table_options_t, f64, table.uniform_cv_threshold);
+get!(rocksdb_block_based_options_get_uniform_cv_threshold, *mut rocksdb_block_based_table_options_t, f64, table.uniform_cv_threshold);
+set!(rocksdb_block_based_options_set_enable_index_compression, *mut rocksdb_block_based_table_options_t, c_uchar, table.enable_index_compression);
+get!(rocksdb_block_based_options_get_enable_index_compression, *mut rocksdb_block_based_table_options_t, c_uchar, table.enable_index_compression);
+set!(rocksdb_block_based_options_set_block_align, *mut rocksdb_block_based_table_options_t, c_uchar, table.block_align);
+get!(rocksdb_block_based_options_get_block_align, *mut rocksdb_block_based_table_options_t, c_uchar, table.block_align);
+set!(rocksdb_block_based_options_set_super_block_alignment_size, *mut rocksdb_block_based_table_options_t, usize, table.super_block_alignment_size);
+get!(rocksdb_block_based_options_get_super_block_alignment_size, *mut rocksdb_block_based_table_options_t, usize, table.super_block_alignment_size);
+set!(rocksdb_block_based_options_set_super_block_alignment_space_overhead_ratio, *mut rocksdb_block_based_table_options_t, usize, table.super_block_alignment_space_overhead_ratio);
+get!(rocksdb_block_based_options_get_super_block_alignment_space_overhead_ratio, *mut rocksdb_block_based_table_options_t, usize, table.super_block_alignment_space_overhead_ratio);
+set!(rocksdb_block_based_options_set_index_shortening, *mut rocksdb_block_based_table_options_t, c_int, table.index_shortening);
+get!(rocksdb_block_based_options_get_index_shortening, *mut rocksdb_block_based_table_options_t, c_int, table.index_shortening);
+set!(rocksdb_block_based_options_set_max_auto_readahead_size, *mut rocksdb_block_based_table_options_t, usize, table.max_auto_readahead_size);
+get!(rocksdb_block_based_options_get_max_auto_readahead_size, *mut rocksdb_block_based_table_options_t, usize, table.max_auto_readahead_size);
+set!(rocksdb_block_based_options_set_prepopulate_block_cache, *mut rocksdb_block_based_table_options_t, c_int, table.prepopulate_block_cache);
+get!(rocksdb_block_based_options_get_prepopulate_block_cache, *mut rocksdb_block_based_table_options_t, c_int, table.prepopulate_block_cache);
+set!(rocksdb_block_based_options_set_initial_auto_readahead_size, *mut rocksdb_block_based_table_options_t, usize, table.initial_auto_readahead_size);
+get!(rocksdb_block_based_options_get_initial_auto_readahead_size, *mut rocksdb_block_based_table_options_t, usize, table.initial_auto_readahead_size);
+set!(rocksdb_block_based_options_set_num_file_reads_for_auto_readahead, *mut rocksdb_block_based_table_options_t, u64, table.num_file_reads_for_auto_readahead);
+get!(rocksdb_block_based_options_get_num_file_reads_for_auto_readahead, *mut rocksdb_block_based_table_options_t, u64, table.num_file_reads_for_auto_readahead);
+set!(rocksdb_cuckoo_options_set_hash_table_ratio, *mut rocksdb_cuckoo_table_options_t, f64, hash_table_ratio);
+get!(rocksdb_cuckoo_options_get_hash_table_ratio, *mut rocksdb_cuckoo_table_options_t, f64, hash_table_ratio);
+set!(rocksdb_cuckoo_options_set_max_search_depth, *mut rocksdb_cuckoo_table_options_t, u32, max_search_depth);
+get!(rocksdb_cuckoo_options_get_max_search_depth, *mut rocksdb_cuckoo_table_options_t, u32, max_search_depth);
+set!(rocksdb_cuckoo_options_set_cuckoo_block_size, *mut rocksdb_cuckoo_table_options_t, u32, cuckoo_block_size);
+get!(rocksdb_cuckoo_options_get_cuckoo_block_size, *mut rocksdb_cuckoo_table_options_t, u32, cuckoo_block_size);
+set!(rocksdb_cuckoo_options_set_identity_as_first_hash, *mut rocksdb_cuckoo_table_options_t, c_uchar, identity_as_first_hash);
+get!(rocksdb_cuckoo_options_get_identity_as_first_hash, *mut rocksdb_cuckoo_table_options_t, c_uchar, identity_as_first_hash);
+set!(rocksdb_cuckoo_options_set_use_module_hash, *mut rocksdb_cuckoo_table_options_t, c_uchar, use_module_hash);
+get!(rocksdb_cuckoo_options_get_use_module_hash, *mut rocksdb_cuckoo_table_options_t, c_uchar, use_module_hash);
+set!(rocksdb_universal_compaction_options_set_max_read_amp, *mut rocksdb_universal_compaction_options_t, c_int, universal.max_read_amp);
+get!(rocksdb_universal_compaction_options_get_max_read_amp, *mut rocksdb_universal_compaction_options_t, c_int, universal.max_read_amp);
+set!(rocksdb_universal_compaction_options_set_allow_trivial_move, *mut rocksdb_universal_compaction_options_t, c_uchar, universal.allow_trivial_move);
+get!(rocksdb_universal_compaction_options_get_allow_trivial_move, *mut rocksdb_universal_compaction_options_t, c_uchar, universal.allow_trivial_move);
+set!(rocksdb_universal_compaction_options_set_incremental, *mut rocksdb_universal_compaction_options_t, c_uchar, universal.incremental);
+get!(rocksdb_universal_compaction_options_get_incremental, *mut rocksdb_universal_compaction_options_t, c_uchar, universal.incremental);
+set!(rocksdb_universal_compaction_options_set_reduce_file_locking, *mut rocksdb_universal_compaction_options_t, c_uchar, universal.reduce_file_locking);
+get!(rocksdb_universal_compaction_options_get_reduce_file_locking, *mut rocksdb_universal_compaction_options_t, c_uchar, universal.reduce_file_locking);
+set!(rocksdb_fifo_compaction_options_set_age_for_warm, *mut rocksdb_fifo_compaction_options_t, u64, fifo.age_for_warm);
+get!(rocksdb_fifo_compaction_options_get_age_for_warm, *mut rocksdb_fifo_compaction_options_t, u64, fifo.age_for_warm);
+set!(rocksdb_fifo_compaction_options_set_allow_trivial_copy_when_change_temperature, *mut rocksdb_fifo_compaction_options_t, c_uchar, fifo.allow_trivial_copy_when_change_temperature);
+get!(rocksdb_fifo_compaction_options_get_allow_trivial_copy_when_change_temperature, *mut rocksdb_fifo_compaction_options_t, c_uchar, fifo.allow_trivial_copy_when_change_temperature);
+set!(rocksdb_fifo_compaction_options_set_trivial_copy_buffer_size, *mut rocksdb_fifo_compaction_options_t, u64, fifo.trivial_copy_buffer_size);
+get!(rocksdb_fifo_compaction_options_get_trivial_copy_buffer_size, *mut rocksdb_fifo_compaction_options_t, u64, fifo.trivial_copy_buffer_size);
+set!(rocksdb_backup_engine_options_set_io_buffer_size, *mut rocksdb_backup_engine_options_t, u64, options.io_buffer_size);
+get!(rocksdb_backup_engine_options_get_io_buffer_size, *mut rocksdb_backup_engine_options_t, u64, options.io_buffer_size);
+set!(rocksdb_backup_engine_options_set_backup_rate_limit, *mut rocksdb_backup_engine_options_t, u64, options.backup_rate_limit);
+get!(rocksdb_backup_engine_options_get_backup_rate_limit, *mut rocksdb_backup_engine_options_t, u64, options.backup_rate_limit);
+set!(rocksdb_backup_engine_options_set_max_background_operations, *mut rocksdb_backup_engine_options_t, c_int, options.max_background_operations);
+get!(rocksdb_backup_engine_options_get_max_background_operations, *mut rocksdb_backup_engine_options_t, c_int, options.max_background_operations);
+set!(rocksdb_backup_engine_options_set_share_table_files, *mut rocksdb_backup_engine_options_t, c_uchar, options.share_table_files);
+get!(rocksdb_backup_engine_options_get_share_table_files, *mut rocksdb_backup_engine_options_t, c_uchar, options.share_table_files);
+set!(rocksdb_backup_engine_options_set_sync, *mut rocksdb_backup_engine_options_t, c_uchar, options.sync);
+get!(rocksdb_backup_engine_options_get_sync, *mut rocksdb_backup_engine_options_t, c_uchar, options.sync);
+set!(rocksdb_backup_engine_options_set_destroy_old_data, *mut rocksdb_backup_engine_options_t, c_uchar, options.destroy_old_data);
+get!(rocksdb_backup_engine_options_get_destroy_old_data, *mut rocksdb_backup_engine_options_t, c_uchar, options.destroy_old_data);
+set!(rocksdb_backup_engine_options_set_backup_log_files, *mut rocksdb_backup_engine_options_t, c_uchar, options.backup_log_files);
+get!(rocksdb_backup_engine_options_get_backup_log_files, *mut rocksdb_backup_engine_options_t, c_uchar, options.backup_log_files);
+set!(rocksdb_backup_engine_options_set_restore_rate_limit, *mut rocksdb_backup_engine_options_t, u64, options.restore_rate_limit);
+get!(rocksdb_backup_engine_options_get_restore_rate_limit, *mut rocksdb_backup_engine_options_t, u64, options.restore_rate_limit);
+set!(rocksdb_backup_engine_options_set_share_files_with_checksum, *mut rocksdb_backup_engine_options_t, c_uchar, options.share_files_with_checksum);
+get!(rocksdb_backup_engine_options_get_share_files_with_checksum, *mut rocksdb_backup_engine_options_t, c_uchar, options.share_files_with_checksum);
+set!(rocksdb_backup_engine_options_set_callback_trigger_interval_size, *mut rocksdb_backup_engine_options_t, u64, options.callback_trigger_interval_size);
+get!(rocksdb_backup_engine_options_get_callback_trigger_interval_size, *mut rocksdb_backup_engine_options_t, u64, options.callback_trigger_interval_size);
+set!(rocksdb_backup_engine_options_set_max_valid_backups_to_open, *mut rocksdb_backup_engine_options_t, c_int, options.max_valid_backups_to_open);
+get!(rocksdb_backup_engine_options_get_max_valid_backups_to_open, *mut rocksdb_backup_engine_options_t, c_int, options.max_valid_backups_to_open);
+set!(rocksdb_backup_engine_options_set_schema_version, *mut rocksdb_backup_engine_options_t, c_int, options.schema_version);
+get!(rocksdb_backup_engine_options_get_schema_version, *mut rocksdb_backup_engine_options_t, c_int, options.schema_version);
+set!(rocksdb_backup_engine_options_set_current_temperatures_override_manifest, *mut rocksdb_backup_engine_options_t, c_uchar, options.current_temperatures_override_manifest);
+get!(rocksdb_backup_engine_options_get_current_temperatures_override_manifest, *mut rocksdb_backup_engine_options_t, c_uchar, options.current_temperatures_override_manifest);
+set!(rocksdb_create_backup_options_set_decrease_background_thread_cpu_priority, *mut rocksdb_create_backup_options_t, c_uchar, decrease_background_thread_cpu_priority);
+get!(rocksdb_create_backup_options_get_decrease_background_thread_cpu_priority, *mut rocksdb_create_backup_options_t, c_uchar, decrease_background_thread_cpu_priority);
+set!(rocksdb_create_backup_options_set_background_thread_cpu_priority, *mut rocksdb_create_backup_options_t, c_int, background_thread_cpu_priority);
+get!(rocksdb_create_backup_options_get_background_thread_cpu_priority, *mut rocksdb_create_backup_options_t, c_int, background_thread_cpu_priority);
+set!(rocksdb_create_backup_options_set_flush_before_backup, *mut rocksdb_create_backup_options_t, c_uchar, options.flush_before_backup);
+get!(rocksdb_create_backup_options_get_flush_before_backup, *mut rocksdb_create_backup_options_t, c_uchar, options.flush_before_backup);
+set!(rocksdb_create_backup_options_set_atomic_flush, *mut rocksdb_create_backup_options_t, c_uchar, options.atomic_flush);
+get!(rocksdb_create_backup_options_get_atomic_flush, *mut rocksdb_create_backup_options_t, c_uchar, options.atomic_flush);
+set!(rocksdb_restore_options_set_keep_log_files, *mut rocksdb_restore_options_t, c_int, keep_log_files);
+get!(rocksdb_restore_options_get_keep_log_files, *mut rocksdb_restore_options_t, c_uchar, keep_log_files);
+set!(rocksdb_restore_options_set_mode, *mut rocksdb_restore_options_t, c_int, mode);
+get!(rocksdb_restore_options_get_mode, *mut rocksdb_restore_options_t, c_int, mode);
+set!(rocksdb_transactiondb_options_set_max_num_locks, *mut rocksdb_transactiondb_options_t, i64, options.max_num_locks);
+get!(rocksdb_transactiondb_options_get_max_num_locks, *mut rocksdb_transactiondb_options_t, i64, options.max_num_locks);
+set!(rocksdb_transactiondb_options_set_max_num_deadlocks, *mut rocksdb_transactiondb_options_t, u32, options.max_num_deadlocks);
+get!(rocksdb_transactiondb_options_get_max_num_deadlocks, *mut rocksdb_transactiondb_options_t, u32, options.max_num_deadlocks);
+set!(rocksdb_transactiondb_options_set_num_stripes, *mut rocksdb_transactiondb_options_t, usize, options.num_stripes);
+get!(rocksdb_transactiondb_options_get_num_stripes, *mut rocksdb_transactiondb_options_t, usize, options.num_stripes);
+set!(rocksdb_transactiondb_options_set_transaction_lock_timeout, *mut rocksdb_transactiondb_options_t, i64, options.transaction_lock_timeout);
+get!(rocksdb_transactiondb_options_get_transaction_lock_timeout, *mut rocksdb_transactiondb_options_t, i64, options.transaction_lock_timeout);
+set!(rocksdb_transactiondb_options_set_default_lock_timeout, *mut rocksdb_transactiondb_options_t, i64, options.default_lock_timeout);
+get!(rocksdb_transactiondb_options_get_default_lock_timeout, *mut rocksdb_transactiondb_options_t, i64, options.default_lock_timeout);
+set!(rocksdb_transactiondb_options_set_write_policy, *mut rocksdb_transactiondb_options_t, c_int, options.write_policy);
+get!(rocksdb_transactiondb_options_get_write_policy, *mut rocksdb_transactiondb_options_t, c_int, options.write_policy);
+set!(rocksdb_transactiondb_options_set_rollback_merge_operands, *mut rocksdb_transactiondb_options_t, c_uchar, options.rollback_merge_operands);
+get!(rocksdb_transactiondb_options_get_rollback_merge_operands, *mut rocksdb_transactiondb_options_t, c_uchar, options.rollback_merge_operands);
+set!(rocksdb_transactiondb_options_set_use_per_key_point_lock_mgr, *mut rocksdb_transactiondb_options_t, c_uchar, options.use_per_key_point_lock_mgr);
+get!(rocksdb_transactiondb_options_get_use_per_key_point_lock_mgr, *mut rocksdb_transactiondb_options_t, c_uchar, options.use_per_key_point_lock_mgr);
+set!(rocksdb_transactiondb_options_set_skip_concurrency_control, *mut rocksdb_transactiondb_options_t, c_uchar, options.skip_concurrency_control);
+get!(rocksdb_transactiondb_options_get_skip_concurrency_control, *mut rocksdb_transactiondb_options_t, c_uchar, options.skip_concurrency_control);
+set!(rocksdb_transactiondb_options_set_default_write_batch_flush_threshold, *mut rocksdb_transactiondb_options_t, i64, options.default_write_batch_flush_threshold);
+get!(rocksdb_transactiondb_options_get_default_write_batch_flush_threshold, *mut rocksdb_transactiondb_options_t, i64, options.default_write_batch_flush_threshold);
+set!(rocksdb_transactiondb_options_set_enable_udt_validation, *mut rocksdb_transactiondb_options_t, c_uchar, options.enable_udt_validation);
+get!(rocksdb_transactiondb_options_get_enable_udt_validation, *mut rocksdb_transactiondb_options_t, c_uchar, options.enable_udt_validation);
+set!(rocksdb_transactiondb_options_set_txn_commit_bypass_memtable_threshold, *mut rocksdb_transactiondb_options_t, u32, options.txn_commit_bypass_memtable_threshold);
+get!(rocksdb_transactiondb_options_get_txn_commit_bypass_memtable_threshold, *mut rocksdb_transactiondb_options_t, u32, options.txn_commit_bypass_memtable_threshold);
+set!(rocksdb_transaction_options_set_set_snapshot, *mut rocksdb_transaction_options_t, c_uchar, options.set_snapshot);
+get!(rocksdb_transaction_options_get_set_snapshot, *mut rocksdb_transaction_options_t, c_uchar, options.set_snapshot);
+set!(rocksdb_transaction_options_set_deadlock_detect, *mut rocksdb_transaction_options_t, c_uchar, options.deadlock_detect);
+get!(rocksdb_transaction_options_get_deadlock_detect, *mut rocksdb_transaction_options_t, c_uchar, options.deadlock_detect);
+set!(rocksdb_transaction_options_set_use_only_the_last_commit_time_batch_for_recovery, *mut rocksdb_transaction_options_t, c_uchar, options.use_only_the_last_commit_time_batch_for_recovery);
+get!(rocksdb_transaction_options_get_use_only_the_last_commit_time_batch_for_recovery, *mut rocksdb_transaction_options_t, c_uchar, options.use_only_the_last_commit_time_batch_for_recovery);
+set!(rocksdb_transaction_options_set_lock_timeout, *mut rocksdb_transaction_options_t, i64, options.lock_timeout);
+get!(rocksdb_transaction_options_get_lock_timeout, *mut rocksdb_transaction_options_t, i64, options.lock_timeout);
+set!(rocksdb_transaction_options_set_deadlock_timeout_us, *mut rocksdb_transaction_options_t, i64, options.deadlock_timeout_us);
+get!(rocksdb_transaction_options_get_deadlock_timeout_us, *mut rocksdb_transaction_options_t, i64, options.deadlock_timeout_us);
+set!(rocksdb_transaction_options_set_expiration, *mut rocksdb_transaction_options_t, i64, options.expiration);
+get!(rocksdb_transaction_options_get_expiration, *mut rocksdb_transaction_options_t, i64, options.expiration);
+set!(rocksdb_transaction_options_set_deadlock_detect_depth, *mut rocksdb_transaction_options_t, i64, options.deadlock_detect_depth);
+get!(rocksdb_transaction_options_get_deadlock_detect_depth, *mut rocksdb_transaction_options_t, i64, options.deadlock_detect_depth);
+set!(rocksdb_transaction_options_set_max_write_batch_size, *mut rocksdb_transaction_options_t, usize, options.max_write_batch_size);
+get!(rocksdb_transaction_options_get_max_write_batch_size, *mut rocksdb_transaction_options_t, usize, options.max_write_batch_size);
+set!(rocksdb_transaction_options_set_skip_concurrency_control, *mut rocksdb_transaction_options_t, c_uchar, options.skip_concurrency_control);
+get!(rocksdb_transaction_options_get_skip_concurrency_control, *mut rocksdb_transaction_options_t, c_uchar, options.skip_concurrency_control);
+set!(rocksdb_transaction_options_set_skip_prepare, *mut rocksdb_transaction_options_t, c_uchar, options.skip_prepare);
+get!(rocksdb_transaction_options_get_skip_prepare, *mut rocksdb_transaction_options_t, c_uchar, options.skip_prepare);
+set!(rocksdb_transaction_options_set_write_batch_flush_threshold, *mut rocksdb_transaction_options_t, i64, options.write_batch_flush_threshold);
+get!(rocksdb_transaction_options_get_write_batch_flush_threshold, *mut rocksdb_transaction_options_t, i64, options.write_batch_flush_threshold);
+set!(rocksdb_transaction_options_set_write_batch_track_timestamp_size, *mut rocksdb_transaction_options_t, c_uchar, options.write_batch_track_timestamp_size);
+get!(rocksdb_transaction_options_get_write_batch_track_timestamp_size, *mut rocksdb_transaction_options_t, c_uchar, options.write_batch_track_timestamp_size);
+set!(rocksdb_transaction_options_set_commit_bypass_memtable, *mut rocksdb_transaction_options_t, c_uchar, options.commit_bypass_memtable);
+get!(rocksdb_transaction_options_get_commit_bypass_memtable, *mut rocksdb_transaction_options_t, c_uchar, options.commit_bypass_memtable);
+set!(rocksdb_transaction_options_set_large_txn_commit_optimize_threshold, *mut rocksdb_transaction_options_t, u32, options.large_txn_commit_optimize_threshold);
+get!(rocksdb_transaction_options_get_large_txn_commit_optimize_threshold, *mut rocksdb_transaction_options_t, u32, options.large_txn_commit_optimize_threshold);
+set!(rocksdb_transaction_options_set_large_txn_commit_optimize_byte_threshold, *mut rocksdb_transaction_options_t, u64, options.large_txn_commit_optimize_byte_threshold);
+get!(rocksdb_transaction_options_get_large_txn_commit_optimize_byte_threshold, *mut rocksdb_transaction_options_t, u64, options.large_txn_commit_optimize_byte_threshold);
+set!(rocksdb_optimistictransaction_options_set_set_snapshot, *mut rocksdb_optimistictransaction_options_t, c_uchar, options.set_snapshot);
+get!(rocksdb_optimistictransaction_options_get_set_snapshot, *mut rocksdb_optimistictransaction_options_t, c_uchar, options.set_snapshot);
+set!(rocksdb_optimistictransactiondb_options_set_validate_policy, *mut rocksdb_optimistictransactiondb_options_t, c_int, options.validate_policy);
+get!(rocksdb_optimistictransactiondb_options_get_validate_policy, *mut rocksdb_optimistictransactiondb_options_t, c_int, options.validate_policy);
+set!(rocksdb_optimistictransactiondb_options_set_occ_lock_buckets, *mut rocksdb_optimistictransactiondb_options_t, u32, options.occ_lock_buckets);
+get!(rocksdb_optimistictransactiondb_options_get_occ_lock_buckets, *mut rocksdb_optimistictransactiondb_options_t, u32, options.occ_lock_buckets);

@@ -9,75 +9,41 @@ use crate::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_and_trim_history(
-    _a0: *const rocksdb_options_t,
-    _a1: *const c_char,
-    _a2: c_int,
-    _a3: *const *const c_char,
-    _a4: *const *const rocksdb_options_t,
-    _a5: *mut *mut rocksdb_column_family_handle_t,
-    _a6: *mut c_char,
-    _a7: usize,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_t {
+pub extern "C" fn rocksdb_open_and_trim_history(_a0: *const rocksdb_options_t, _a1: *const c_char, _a2: c_int, _a3: *const *const c_char, _a4: *const *const rocksdb_options_t, _a5: *mut *mut rocksdb_column_family_handle_t, _a6: *mut c_char, _a7: usize, errptr: *mut *mut c_char) -> *mut rocksdb_t {
     refuse("rocksdb_open_and_trim_history", errptr);
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_writebatch_wi_update_timestamps(
-    _a0: *mut rocksdb_writebatch_wi_t,
-    _a1: *const c_char,
-    _a2: usize,
-    _a3: *mut c_void,
-    _a4: Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>,
-    errptr: *mut *mut c_char,
-) {
+pub extern "C" fn rocksdb_writebatch_wi_update_timestamps(_a0: *mut rocksdb_writebatch_wi_t, _a1: *const c_char, _a2: usize, _a3: *mut c_void, _a4: Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>, errptr: *mut *mut c_char) {
     refuse("rocksdb_writebatch_wi_update_timestamps", errptr);
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_jemalloc_nodump_allocator_create(
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_memory_allocator_t {
+pub extern "C" fn rocksdb_jemalloc_nodump_allocator_create(errptr: *mut *mut c_char) -> *mut rocksdb_memory_allocator_t {
     refuse("rocksdb_jemalloc_nodump_allocator_create", errptr);
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_reader_create(
-    _a0: *mut rocksdb_env_t,
-    _a1: *const rocksdb_envoptions_t,
-    _a2: *const c_char,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_trace_reader_t {
+pub extern "C" fn rocksdb_trace_reader_create(_a0: *mut rocksdb_env_t, _a1: *const rocksdb_envoptions_t, _a2: *const c_char, errptr: *mut *mut c_char) -> *mut rocksdb_trace_reader_t {
     refuse("rocksdb_trace_reader_create", errptr);
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_reader_read(
-    _a0: *mut rocksdb_trace_reader_t,
-    _a1: *mut usize,
-    errptr: *mut *mut c_char,
-) -> *mut c_char {
+pub extern "C" fn rocksdb_trace_reader_read(_a0: *mut rocksdb_trace_reader_t, _a1: *mut usize, errptr: *mut *mut c_char) -> *mut c_char {
     refuse("rocksdb_trace_reader_read", errptr);
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_reader_reset(
-    _a0: *mut rocksdb_trace_reader_t,
-    errptr: *mut *mut c_char,
-) {
+pub extern "C" fn rocksdb_trace_reader_reset(_a0: *mut rocksdb_trace_reader_t, errptr: *mut *mut c_char) {
     refuse("rocksdb_trace_reader_reset", errptr);
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_trace_reader_close(
-    _a0: *mut rocksdb_trace_reader_t,
-    errptr: *mut *mut c_char,
-) {
+pub extern "C" fn rocksdb_trace_reader_close(_a0: *mut rocksdb_trace_reader_t, errptr: *mut *mut c_char) {
     refuse("rocksdb_trace_reader_close", errptr);
 }
 
@@ -87,15 +53,7 @@ pub extern "C" fn rocksdb_trace_reader_destroy(_a0: *mut rocksdb_trace_reader_t)
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_new_default_replayer(
-    _a0: *mut rocksdb_t,
-    _a1: *mut *mut rocksdb_column_family_handle_t,
-    _a2: usize,
-    _a3: *mut rocksdb_env_t,
-    _a4: *const rocksdb_envoptions_t,
-    _a5: *const c_char,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_replayer_t {
+pub extern "C" fn rocksdb_new_default_replayer(_a0: *mut rocksdb_t, _a1: *mut *mut rocksdb_column_family_handle_t, _a2: usize, _a3: *mut rocksdb_env_t, _a4: *const rocksdb_envoptions_t, _a5: *const c_char, errptr: *mut *mut c_char) -> *mut rocksdb_replayer_t {
     refuse("rocksdb_new_default_replayer", errptr);
     std::ptr::null_mut()
 }
@@ -107,19 +65,12 @@ pub extern "C" fn rocksdb_replayer_prepare(_a0: *mut rocksdb_replayer_t, errptr:
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_replayer_get_header_timestamp(_a0: *const rocksdb_replayer_t) -> u64 {
-    refuse(
-        "rocksdb_replayer_get_header_timestamp",
-        std::ptr::null_mut(),
-    );
+    refuse("rocksdb_replayer_get_header_timestamp", std::ptr::null_mut());
     0
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_replayer_replay(
-    _a0: *mut rocksdb_replayer_t,
-    _a1: *const rocksdb_replay_options_t,
-    errptr: *mut *mut c_char,
-) {
+pub extern "C" fn rocksdb_replayer_replay(_a0: *mut rocksdb_replayer_t, _a1: *const rocksdb_replay_options_t, errptr: *mut *mut c_char) {
     refuse("rocksdb_replayer_replay", errptr);
 }
 
@@ -129,14 +80,7 @@ pub extern "C" fn rocksdb_replayer_destroy(_a0: *mut rocksdb_replayer_t) {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_start_trace(
-    _a0: *mut rocksdb_t,
-    _a1: *mut rocksdb_env_t,
-    _a2: *const rocksdb_envoptions_t,
-    _a3: *const rocksdb_trace_options_t,
-    _a4: *const c_char,
-    errptr: *mut *mut c_char,
-) {
+pub extern "C" fn rocksdb_start_trace(_a0: *mut rocksdb_t, _a1: *mut rocksdb_env_t, _a2: *const rocksdb_envoptions_t, _a3: *const rocksdb_trace_options_t, _a4: *const c_char, errptr: *mut *mut c_char) {
     refuse("rocksdb_start_trace", errptr);
 }
 
@@ -146,14 +90,7 @@ pub extern "C" fn rocksdb_end_trace(_a0: *mut rocksdb_t, errptr: *mut *mut c_cha
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_start_io_trace(
-    _a0: *mut rocksdb_t,
-    _a1: *mut rocksdb_env_t,
-    _a2: *const rocksdb_envoptions_t,
-    _a3: *const rocksdb_trace_options_t,
-    _a4: *const c_char,
-    errptr: *mut *mut c_char,
-) {
+pub extern "C" fn rocksdb_start_io_trace(_a0: *mut rocksdb_t, _a1: *mut rocksdb_env_t, _a2: *const rocksdb_envoptions_t, _a3: *const rocksdb_trace_options_t, _a4: *const c_char, errptr: *mut *mut c_char) {
     refuse("rocksdb_start_io_trace", errptr);
 }
 
@@ -163,27 +100,12 @@ pub extern "C" fn rocksdb_end_io_trace(_a0: *mut rocksdb_t, errptr: *mut *mut c_
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_start_block_cache_trace(
-    _a0: *mut rocksdb_t,
-    _a1: *mut rocksdb_env_t,
-    _a2: *const rocksdb_envoptions_t,
-    _a3: *const rocksdb_trace_options_t,
-    _a4: *const c_char,
-    errptr: *mut *mut c_char,
-) {
+pub extern "C" fn rocksdb_start_block_cache_trace(_a0: *mut rocksdb_t, _a1: *mut rocksdb_env_t, _a2: *const rocksdb_envoptions_t, _a3: *const rocksdb_trace_options_t, _a4: *const c_char, errptr: *mut *mut c_char) {
     refuse("rocksdb_start_block_cache_trace", errptr);
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_start_block_cache_trace_with_options(
-    _a0: *mut rocksdb_t,
-    _a1: *mut rocksdb_env_t,
-    _a2: *const rocksdb_envoptions_t,
-    _a3: *const rocksdb_block_cache_trace_options_t,
-    _a4: *const rocksdb_block_cache_trace_writer_options_t,
-    _a5: *const c_char,
-    errptr: *mut *mut c_char,
-) {
+pub extern "C" fn rocksdb_start_block_cache_trace_with_options(_a0: *mut rocksdb_t, _a1: *mut rocksdb_env_t, _a2: *const rocksdb_envoptions_t, _a3: *const rocksdb_block_cache_trace_options_t, _a4: *const rocksdb_block_cache_trace_writer_options_t, _a5: *const c_char, errptr: *mut *mut c_char) {
     refuse("rocksdb_start_block_cache_trace_with_options", errptr);
 }
 
@@ -193,532 +115,266 @@ pub extern "C" fn rocksdb_end_block_cache_trace(_a0: *mut rocksdb_t, errptr: *mu
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_scheduleresponse_create(
-    _a0: *const c_char,
-    _a1: c_int,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_compactionservice_scheduleresponse_t {
+pub extern "C" fn rocksdb_compactionservice_scheduleresponse_create(_a0: *const c_char, _a1: c_int, errptr: *mut *mut c_char) -> *mut rocksdb_compactionservice_scheduleresponse_t {
     refuse("rocksdb_compactionservice_scheduleresponse_create", errptr);
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_scheduleresponse_create_with_status(
-    _a0: c_int,
-    errptr: *mut *mut c_char,
-) -> *mut rocksdb_compactionservice_scheduleresponse_t {
-    refuse(
-        "rocksdb_compactionservice_scheduleresponse_create_with_status",
-        errptr,
-    );
+pub extern "C" fn rocksdb_compactionservice_scheduleresponse_create_with_status(_a0: c_int, errptr: *mut *mut c_char) -> *mut rocksdb_compactionservice_scheduleresponse_t {
+    refuse("rocksdb_compactionservice_scheduleresponse_create_with_status", errptr);
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_scheduleresponse_getstatus(
-    _a0: *const rocksdb_compactionservice_scheduleresponse_t,
-) -> c_int {
-    refuse(
-        "rocksdb_compactionservice_scheduleresponse_getstatus",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_scheduleresponse_getstatus(_a0: *const rocksdb_compactionservice_scheduleresponse_t) -> c_int {
+    refuse("rocksdb_compactionservice_scheduleresponse_getstatus", std::ptr::null_mut());
     0
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_scheduleresponse_get_scheduled_job_id(
-    _a0: *const rocksdb_compactionservice_scheduleresponse_t,
-    _a1: *mut usize,
-) -> *const c_char {
-    refuse(
-        "rocksdb_compactionservice_scheduleresponse_get_scheduled_job_id",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_scheduleresponse_get_scheduled_job_id(_a0: *const rocksdb_compactionservice_scheduleresponse_t, _a1: *mut usize) -> *const c_char {
+    refuse("rocksdb_compactionservice_scheduleresponse_get_scheduled_job_id", std::ptr::null_mut());
     std::ptr::null()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_scheduleresponse_t_destroy(
-    _a0: *mut rocksdb_compactionservice_scheduleresponse_t,
-) {
-    refuse(
-        "rocksdb_compactionservice_scheduleresponse_t_destroy",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_scheduleresponse_t_destroy(_a0: *mut rocksdb_compactionservice_scheduleresponse_t) {
+    refuse("rocksdb_compactionservice_scheduleresponse_t_destroy", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_db_name(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-    _a1: *mut usize,
-) -> *const c_char {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_get_db_name",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_db_name(_a0: *const rocksdb_compactionservice_jobinfo_t, _a1: *mut usize) -> *const c_char {
+    refuse("rocksdb_compactionservice_jobinfo_t_get_db_name", std::ptr::null_mut());
     std::ptr::null()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_db_id(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-    _a1: *mut usize,
-) -> *const c_char {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_get_db_id",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_db_id(_a0: *const rocksdb_compactionservice_jobinfo_t, _a1: *mut usize) -> *const c_char {
+    refuse("rocksdb_compactionservice_jobinfo_t_get_db_id", std::ptr::null_mut());
     std::ptr::null()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_db_session_id(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-    _a1: *mut usize,
-) -> *const c_char {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_get_db_session_id",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_db_session_id(_a0: *const rocksdb_compactionservice_jobinfo_t, _a1: *mut usize) -> *const c_char {
+    refuse("rocksdb_compactionservice_jobinfo_t_get_db_session_id", std::ptr::null_mut());
     std::ptr::null()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_cf_name(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-    _a1: *mut usize,
-) -> *const c_char {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_get_cf_name",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_cf_name(_a0: *const rocksdb_compactionservice_jobinfo_t, _a1: *mut usize) -> *const c_char {
+    refuse("rocksdb_compactionservice_jobinfo_t_get_cf_name", std::ptr::null_mut());
     std::ptr::null()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_cf_id(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-) -> u32 {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_get_cf_id",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_cf_id(_a0: *const rocksdb_compactionservice_jobinfo_t) -> u32 {
+    refuse("rocksdb_compactionservice_jobinfo_t_get_cf_id", std::ptr::null_mut());
     0
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_job_id(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-) -> u64 {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_get_job_id",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_job_id(_a0: *const rocksdb_compactionservice_jobinfo_t) -> u64 {
+    refuse("rocksdb_compactionservice_jobinfo_t_get_job_id", std::ptr::null_mut());
     0
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_priority(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-) -> c_int {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_get_priority",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_priority(_a0: *const rocksdb_compactionservice_jobinfo_t) -> c_int {
+    refuse("rocksdb_compactionservice_jobinfo_t_get_priority", std::ptr::null_mut());
     0
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_compaction_reason(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-) -> c_int {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_get_compaction_reason",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_compaction_reason(_a0: *const rocksdb_compactionservice_jobinfo_t) -> c_int {
+    refuse("rocksdb_compactionservice_jobinfo_t_get_compaction_reason", std::ptr::null_mut());
     0
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_base_input_level(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-) -> c_int {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_get_base_input_level",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_base_input_level(_a0: *const rocksdb_compactionservice_jobinfo_t) -> c_int {
+    refuse("rocksdb_compactionservice_jobinfo_t_get_base_input_level", std::ptr::null_mut());
     0
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_output_level(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-) -> c_int {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_get_output_level",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_get_output_level(_a0: *const rocksdb_compactionservice_jobinfo_t) -> c_int {
+    refuse("rocksdb_compactionservice_jobinfo_t_get_output_level", std::ptr::null_mut());
     0
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_is_full_compaction(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-) -> c_uchar {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_is_full_compaction",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_is_full_compaction(_a0: *const rocksdb_compactionservice_jobinfo_t) -> c_uchar {
+    refuse("rocksdb_compactionservice_jobinfo_t_is_full_compaction", std::ptr::null_mut());
     0
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_is_manual_compaction(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-) -> c_uchar {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_is_manual_compaction",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_is_manual_compaction(_a0: *const rocksdb_compactionservice_jobinfo_t) -> c_uchar {
+    refuse("rocksdb_compactionservice_jobinfo_t_is_manual_compaction", std::ptr::null_mut());
     0
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_jobinfo_t_is_bottommost_level(
-    _a0: *const rocksdb_compactionservice_jobinfo_t,
-) -> c_uchar {
-    refuse(
-        "rocksdb_compactionservice_jobinfo_t_is_bottommost_level",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compactionservice_jobinfo_t_is_bottommost_level(_a0: *const rocksdb_compactionservice_jobinfo_t) -> c_uchar {
+    refuse("rocksdb_compactionservice_jobinfo_t_is_bottommost_level", std::ptr::null_mut());
     0
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionservice_create(
-    _a0: *mut c_void,
-    _a1: Option<unsafe extern "C" fn(*mut c_void)>,
-    _a2: rocksdb_compaction_service_schedule_cb,
-    _a3: *const c_char,
-    _a4: rocksdb_compaction_service_wait_cb,
-    _a5: rocksdb_compaction_service_cancel_awaiting_jobs_cb,
-    _a6: rocksdb_compaction_service_on_installation_cb,
-) -> *mut rocksdb_compactionservice_t {
+pub extern "C" fn rocksdb_compactionservice_create(_a0: *mut c_void, _a1: Option<unsafe extern "C" fn(*mut c_void)>, _a2: rocksdb_compaction_service_schedule_cb, _a3: *const c_char, _a4: rocksdb_compaction_service_wait_cb, _a5: rocksdb_compaction_service_cancel_awaiting_jobs_cb, _a6: rocksdb_compaction_service_on_installation_cb) -> *mut rocksdb_compactionservice_t {
     refuse("rocksdb_compactionservice_create", std::ptr::null_mut());
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_compaction_service(
-    _a0: *mut rocksdb_options_t,
-    _a1: *mut rocksdb_compactionservice_t,
-) {
-    refuse(
-        "rocksdb_options_set_compaction_service",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_options_set_compaction_service(_a0: *mut rocksdb_options_t, _a1: *mut rocksdb_compactionservice_t) {
+    refuse("rocksdb_options_set_compaction_service", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_create()
--> *mut rocksdb_compaction_service_options_override_t {
-    refuse(
-        "rocksdb_compaction_service_options_override_create",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_create() -> *mut rocksdb_compaction_service_options_override_t {
+    refuse("rocksdb_compaction_service_options_override_create", std::ptr::null_mut());
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_create_from_options(
-    _a0: *mut rocksdb_options_t,
-) -> *mut rocksdb_compaction_service_options_override_t {
-    refuse(
-        "rocksdb_compaction_service_options_override_create_from_options",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_create_from_options(_a0: *mut rocksdb_options_t) -> *mut rocksdb_compaction_service_options_override_t {
+    refuse("rocksdb_compaction_service_options_override_create_from_options", std::ptr::null_mut());
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_destroy(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_destroy",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_destroy(_a0: *mut rocksdb_compaction_service_options_override_t) {
+    refuse("rocksdb_compaction_service_options_override_destroy", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_env(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_env_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_env",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_env(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_env_t) {
+    refuse("rocksdb_compaction_service_options_override_set_env", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_comparator(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_comparator_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_comparator",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_comparator(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_comparator_t) {
+    refuse("rocksdb_compaction_service_options_override_set_comparator", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_merge_operator(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_mergeoperator_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_merge_operator",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_merge_operator(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_mergeoperator_t) {
+    refuse("rocksdb_compaction_service_options_override_set_merge_operator", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_compaction_filter(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_compactionfilter_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_compaction_filter",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_compaction_filter(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_compactionfilter_t) {
+    refuse("rocksdb_compaction_service_options_override_set_compaction_filter", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_compaction_filter_factory(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_compactionfilterfactory_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_compaction_filter_factory",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_compaction_filter_factory(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_compactionfilterfactory_t) {
+    refuse("rocksdb_compaction_service_options_override_set_compaction_filter_factory", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_prefix_extractor(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_slicetransform_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_prefix_extractor",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_prefix_extractor(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_slicetransform_t) {
+    refuse("rocksdb_compaction_service_options_override_set_prefix_extractor", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_block_based_table_factory(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_block_based_table_options_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_block_based_table_factory",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_block_based_table_factory(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_block_based_table_options_t) {
+    refuse("rocksdb_compaction_service_options_override_set_block_based_table_factory", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_cuckoo_table_factory(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_cuckoo_table_options_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_cuckoo_table_factory",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_cuckoo_table_factory(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_cuckoo_table_options_t) {
+    refuse("rocksdb_compaction_service_options_override_set_cuckoo_table_factory", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_add_event_listener(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_eventlistener_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_add_event_listener",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_add_event_listener(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_eventlistener_t) {
+    refuse("rocksdb_compaction_service_options_override_add_event_listener", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_statistics(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_options_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_statistics",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_statistics(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_options_t) {
+    refuse("rocksdb_compaction_service_options_override_set_statistics", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_info_log(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_logger_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_info_log",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_info_log(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_logger_t) {
+    refuse("rocksdb_compaction_service_options_override_set_info_log", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_option(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *const c_char,
-    _a2: *const c_char,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_option",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_option(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *const c_char, _a2: *const c_char) {
+    refuse("rocksdb_compaction_service_options_override_set_option", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_file_checksum_gen_factory(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_file_checksum_gen_factory_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_file_checksum_gen_factory",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_file_checksum_gen_factory(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_file_checksum_gen_factory_t) {
+    refuse("rocksdb_compaction_service_options_override_set_file_checksum_gen_factory", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_set_sst_partitioner_factory(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_sst_partitioner_factory_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_set_sst_partitioner_factory",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_set_sst_partitioner_factory(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_sst_partitioner_factory_t) {
+    refuse("rocksdb_compaction_service_options_override_set_sst_partitioner_factory", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compaction_service_options_override_add_table_properties_collector_factory(
-    _a0: *mut rocksdb_compaction_service_options_override_t,
-    _a1: *mut rocksdb_table_properties_collector_factory_t,
-) {
-    refuse(
-        "rocksdb_compaction_service_options_override_add_table_properties_collector_factory",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_compaction_service_options_override_add_table_properties_collector_factory(_a0: *mut rocksdb_compaction_service_options_override_t, _a1: *mut rocksdb_table_properties_collector_factory_t) {
+    refuse("rocksdb_compaction_service_options_override_add_table_properties_collector_factory", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_open_and_compact_canceled_create() -> *mut c_uchar {
-    refuse(
-        "rocksdb_open_and_compact_canceled_create",
-        std::ptr::null_mut(),
-    );
+    refuse("rocksdb_open_and_compact_canceled_create", std::ptr::null_mut());
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_open_and_compact_canceled_destroy(_a0: *mut c_uchar) {
-    refuse(
-        "rocksdb_open_and_compact_canceled_destroy",
-        std::ptr::null_mut(),
-    );
+    refuse("rocksdb_open_and_compact_canceled_destroy", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_open_and_compact_canceled_set(_a0: *mut c_uchar, _a1: c_uchar) {
-    refuse(
-        "rocksdb_open_and_compact_canceled_set",
-        std::ptr::null_mut(),
-    );
+    refuse("rocksdb_open_and_compact_canceled_set", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_and_compact_options_create()
--> *mut rocksdb_open_and_compact_options_t {
-    refuse(
-        "rocksdb_open_and_compact_options_create",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_open_and_compact_options_create() -> *mut rocksdb_open_and_compact_options_t {
+    refuse("rocksdb_open_and_compact_options_create", std::ptr::null_mut());
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_and_compact_options_destroy(
-    _a0: *mut rocksdb_open_and_compact_options_t,
-) {
-    refuse(
-        "rocksdb_open_and_compact_options_destroy",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_open_and_compact_options_destroy(_a0: *mut rocksdb_open_and_compact_options_t) {
+    refuse("rocksdb_open_and_compact_options_destroy", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_and_compact_options_set_canceled(
-    _a0: *mut rocksdb_open_and_compact_options_t,
-    _a1: *mut c_uchar,
-) {
-    refuse(
-        "rocksdb_open_and_compact_options_set_canceled",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_open_and_compact_options_set_canceled(_a0: *mut rocksdb_open_and_compact_options_t, _a1: *mut c_uchar) {
+    refuse("rocksdb_open_and_compact_options_set_canceled", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_and_compact_options_set_allow_resumption(
-    _a0: *mut rocksdb_open_and_compact_options_t,
-    _a1: c_uchar,
-) {
-    refuse(
-        "rocksdb_open_and_compact_options_set_allow_resumption",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_open_and_compact_options_set_allow_resumption(_a0: *mut rocksdb_open_and_compact_options_t, _a1: c_uchar) {
+    refuse("rocksdb_open_and_compact_options_set_allow_resumption", std::ptr::null_mut());
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_and_compact(
-    _a0: *const c_char,
-    _a1: *const c_char,
-    _a2: *const c_char,
-    _a3: usize,
-    _a4: *mut usize,
-    _a5: *const rocksdb_compaction_service_options_override_t,
-    errptr: *mut *mut c_char,
-) -> *mut c_char {
+pub extern "C" fn rocksdb_open_and_compact(_a0: *const c_char, _a1: *const c_char, _a2: *const c_char, _a3: usize, _a4: *mut usize, _a5: *const rocksdb_compaction_service_options_override_t, errptr: *mut *mut c_char) -> *mut c_char {
     refuse("rocksdb_open_and_compact", errptr);
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_and_compact_with_options(
-    _a0: *const rocksdb_open_and_compact_options_t,
-    _a1: *const c_char,
-    _a2: *const c_char,
-    _a3: *const c_char,
-    _a4: usize,
-    _a5: *mut usize,
-    _a6: *const rocksdb_compaction_service_options_override_t,
-    errptr: *mut *mut c_char,
-) -> *mut c_char {
+pub extern "C" fn rocksdb_open_and_compact_with_options(_a0: *const rocksdb_open_and_compact_options_t, _a1: *const c_char, _a2: *const c_char, _a3: *const c_char, _a4: usize, _a5: *mut usize, _a6: *const rocksdb_compaction_service_options_override_t, errptr: *mut *mut c_char) -> *mut c_char {
     refuse("rocksdb_open_and_compact_with_options", errptr);
     std::ptr::null_mut()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_open_and_compact_options_get_allow_resumption(
-    _a0: *mut rocksdb_open_and_compact_options_t,
-) -> c_uchar {
-    refuse(
-        "rocksdb_open_and_compact_options_get_allow_resumption",
-        std::ptr::null_mut(),
-    );
+pub extern "C" fn rocksdb_open_and_compact_options_get_allow_resumption(_a0: *mut rocksdb_open_and_compact_options_t) -> c_uchar {
+    refuse("rocksdb_open_and_compact_options_get_allow_resumption", std::ptr::null_mut());
     0
 }

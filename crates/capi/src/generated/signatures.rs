@@ -7,272 +7,54 @@
 use crate::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    *mut *mut c_char,
-) -> *mut rocksdb_t = rocksdb_open;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    c_int,
-    *mut *mut c_char,
-) -> *mut rocksdb_t = rocksdb_open_with_ttl;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    c_uchar,
-    *mut *mut c_char,
-) -> *mut rocksdb_t = rocksdb_open_for_read_only;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    *const c_char,
-    *mut *mut c_char,
-) -> *mut rocksdb_t = rocksdb_open_as_secondary;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    *mut *mut c_char,
-) -> *mut rocksdb_backup_engine_t = rocksdb_backup_engine_open;
-const _: unsafe extern "C" fn(
-    *const rocksdb_backup_engine_options_t,
-    *mut rocksdb_env_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_backup_engine_t = rocksdb_backup_engine_open_opts;
-const _: unsafe extern "C" fn() -> *mut rocksdb_create_backup_options_t =
-    rocksdb_create_backup_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t) =
-    rocksdb_create_backup_options_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_create_backup_options_t,
-    *mut c_void,
-    rocksdb_create_backup_options_progress_cb,
-) = rocksdb_create_backup_options_set_progress_callback;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_create_backup_options_t,
-    *mut c_void,
-    rocksdb_create_backup_options_exclude_files_cb,
-) = rocksdb_create_backup_options_set_exclude_files_callback;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, *mut rocksdb_t, *mut *mut c_char) =
-    rocksdb_backup_engine_create_new_backup;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_backup_engine_t,
-    *mut rocksdb_t,
-    c_uchar,
-    *mut *mut c_char,
-) = rocksdb_backup_engine_create_new_backup_flush;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_backup_engine_t,
-    *mut rocksdb_t,
-    *const rocksdb_create_backup_options_t,
-    *mut u32,
-    *mut *mut c_char,
-) = rocksdb_backup_engine_create_new_backup_with_options;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_backup_engine_t,
-    *mut rocksdb_t,
-    *const rocksdb_create_backup_options_t,
-    *const c_char,
-    usize,
-    *mut u32,
-    *mut *mut c_char,
-) = rocksdb_backup_engine_create_new_backup_with_metadata;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, u32, *mut *mut c_char) =
-    rocksdb_backup_engine_purge_old_backups;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, *mut *mut c_char) -> *mut rocksdb_t = rocksdb_open;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, c_int, *mut *mut c_char) -> *mut rocksdb_t = rocksdb_open_with_ttl;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, c_uchar, *mut *mut c_char) -> *mut rocksdb_t = rocksdb_open_for_read_only;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, *const c_char, *mut *mut c_char) -> *mut rocksdb_t = rocksdb_open_as_secondary;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, *mut *mut c_char) -> *mut rocksdb_backup_engine_t = rocksdb_backup_engine_open;
+const _: unsafe extern "C" fn(*const rocksdb_backup_engine_options_t, *mut rocksdb_env_t, *mut *mut c_char) -> *mut rocksdb_backup_engine_t = rocksdb_backup_engine_open_opts;
+const _: unsafe extern "C" fn() -> *mut rocksdb_create_backup_options_t = rocksdb_create_backup_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t) = rocksdb_create_backup_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t, *mut c_void, rocksdb_create_backup_options_progress_cb) = rocksdb_create_backup_options_set_progress_callback;
+const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t, *mut c_void, rocksdb_create_backup_options_exclude_files_cb) = rocksdb_create_backup_options_set_exclude_files_callback;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, *mut rocksdb_t, *mut *mut c_char) = rocksdb_backup_engine_create_new_backup;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, *mut rocksdb_t, c_uchar, *mut *mut c_char) = rocksdb_backup_engine_create_new_backup_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, *mut rocksdb_t, *const rocksdb_create_backup_options_t, *mut u32, *mut *mut c_char) = rocksdb_backup_engine_create_new_backup_with_options;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, *mut rocksdb_t, *const rocksdb_create_backup_options_t, *const c_char, usize, *mut u32, *mut *mut c_char) = rocksdb_backup_engine_create_new_backup_with_metadata;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, u32, *mut *mut c_char) = rocksdb_backup_engine_purge_old_backups;
 const _: unsafe extern "C" fn() -> *mut rocksdb_restore_options_t = rocksdb_restore_options_create;
 const _: unsafe extern "C" fn(*mut rocksdb_restore_options_t) = rocksdb_restore_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, u32, *mut *mut c_char) =
-    rocksdb_backup_engine_verify_backup;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_backup_engine_t,
-    *const c_char,
-    *const c_char,
-    *const rocksdb_restore_options_t,
-    *mut *mut c_char,
-) = rocksdb_backup_engine_restore_db_from_latest_backup;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_backup_engine_t,
-    *const c_char,
-    *const c_char,
-    *const rocksdb_restore_options_t,
-    u32,
-    *mut *mut c_char,
-) = rocksdb_backup_engine_restore_db_from_backup;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t) -> *const rocksdb_backup_engine_info_t =
-    rocksdb_backup_engine_get_backup_info;
-const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t) -> c_int =
-    rocksdb_backup_engine_info_count;
-const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t, c_int) -> i64 =
-    rocksdb_backup_engine_info_timestamp;
-const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t, c_int) -> u32 =
-    rocksdb_backup_engine_info_backup_id;
-const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t, c_int) -> u64 =
-    rocksdb_backup_engine_info_size;
-const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t, c_int) -> u32 =
-    rocksdb_backup_engine_info_number_files;
-const _: unsafe extern "C" fn(
-    *const rocksdb_backup_engine_info_t,
-    c_int,
-    *mut usize,
-) -> *const c_char = rocksdb_backup_engine_info_app_metadata;
-const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t) =
-    rocksdb_backup_engine_info_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, u32, *mut *mut c_char) = rocksdb_backup_engine_verify_backup;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, *const c_char, *const c_char, *const rocksdb_restore_options_t, *mut *mut c_char) = rocksdb_backup_engine_restore_db_from_latest_backup;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, *const c_char, *const c_char, *const rocksdb_restore_options_t, u32, *mut *mut c_char) = rocksdb_backup_engine_restore_db_from_backup;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t) -> *const rocksdb_backup_engine_info_t = rocksdb_backup_engine_get_backup_info;
+const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t) -> c_int = rocksdb_backup_engine_info_count;
+const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t, c_int) -> i64 = rocksdb_backup_engine_info_timestamp;
+const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t, c_int) -> u32 = rocksdb_backup_engine_info_backup_id;
+const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t, c_int) -> u64 = rocksdb_backup_engine_info_size;
+const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t, c_int) -> u32 = rocksdb_backup_engine_info_number_files;
+const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t, c_int, *mut usize) -> *const c_char = rocksdb_backup_engine_info_app_metadata;
+const _: unsafe extern "C" fn(*const rocksdb_backup_engine_info_t) = rocksdb_backup_engine_info_destroy;
 const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t) = rocksdb_backup_engine_stop_backup;
 const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t) = rocksdb_backup_engine_close;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_put;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_put_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_delete;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_delete_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_merge;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_merge_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_writebatch_t,
-    *mut *mut c_char,
-) = rocksdb_write;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_put_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_put_cf_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_delete_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_delete_cf_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_singledelete;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_singledelete_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_singledelete_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_singledelete_cf_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_delete_range_cf;
-const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_flushoptions_t, *mut *mut c_char) =
-    rocksdb_flush;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_flushoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *mut *mut c_char,
-) = rocksdb_flush_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_put;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_put_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *const c_char, usize, *mut *mut c_char) = rocksdb_delete;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) = rocksdb_delete_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_merge;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_merge_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *mut rocksdb_writebatch_t, *mut *mut c_char) = rocksdb_write;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *const c_char, usize, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_put_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_put_cf_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_delete_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_delete_cf_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *const c_char, usize, *mut *mut c_char) = rocksdb_singledelete;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) = rocksdb_singledelete_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_singledelete_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_singledelete_cf_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_delete_range_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_flushoptions_t, *mut *mut c_char) = rocksdb_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_flushoptions_t, *mut rocksdb_column_family_handle_t, *mut *mut c_char) = rocksdb_flush_cf;
 const _: unsafe extern "C" fn(*mut rocksdb_t, c_uchar, *mut *mut c_char) = rocksdb_flush_wal;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = rocksdb_pause_background_work;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = rocksdb_continue_background_work;
@@ -280,4582 +62,1693 @@ const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = rocksdb_disabl
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = rocksdb_enable_file_deletions;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = rocksdb_verify_checksum;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = rocksdb_verify_file_checksums;
-const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, *mut *mut c_char) =
-    rocksdb_destroy_db;
-const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, *mut *mut c_char) =
-    rocksdb_repair_db;
-const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut *mut c_char) =
-    rocksdb_verify_checksum_with_options;
-const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut *mut c_char) =
-    rocksdb_verify_file_checksums_with_options;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_increase_full_history_ts_low;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_get_full_history_ts_low;
-const _: unsafe extern "C" fn(*const c_char) -> *mut rocksdb_backup_engine_options_t =
-    rocksdb_backup_engine_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, *mut rocksdb_env_t) =
-    rocksdb_backup_engine_options_set_env;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, *mut rocksdb_ratelimiter_t) =
-    rocksdb_backup_engine_options_set_backup_rate_limiter;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, *mut rocksdb_ratelimiter_t) =
-    rocksdb_backup_engine_options_set_restore_rate_limiter;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) =
-    rocksdb_backup_engine_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) -> *mut rocksdb_checkpoint_t =
-    rocksdb_checkpoint_object_create;
-const _: unsafe extern "C" fn(*mut rocksdb_checkpoint_t, *const c_char, u64, *mut *mut c_char) =
-    rocksdb_checkpoint_create;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_checkpoint_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    *mut *mut c_char,
-) -> *mut rocksdb_export_import_files_metadata_t = rocksdb_checkpoint_export_column_family;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, *mut *mut c_char) = rocksdb_destroy_db;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, *mut *mut c_char) = rocksdb_repair_db;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut *mut c_char) = rocksdb_verify_checksum_with_options;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut *mut c_char) = rocksdb_verify_file_checksums_with_options;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) = rocksdb_increase_full_history_ts_low;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_get_full_history_ts_low;
+const _: unsafe extern "C" fn(*const c_char) -> *mut rocksdb_backup_engine_options_t = rocksdb_backup_engine_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, *mut rocksdb_env_t) = rocksdb_backup_engine_options_set_env;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, *mut rocksdb_ratelimiter_t) = rocksdb_backup_engine_options_set_backup_rate_limiter;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, *mut rocksdb_ratelimiter_t) = rocksdb_backup_engine_options_set_restore_rate_limiter;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) = rocksdb_backup_engine_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) -> *mut rocksdb_checkpoint_t = rocksdb_checkpoint_object_create;
+const _: unsafe extern "C" fn(*mut rocksdb_checkpoint_t, *const c_char, u64, *mut *mut c_char) = rocksdb_checkpoint_create;
+const _: unsafe extern "C" fn(*mut rocksdb_checkpoint_t, *mut rocksdb_column_family_handle_t, *const c_char, *mut *mut c_char) -> *mut rocksdb_export_import_files_metadata_t = rocksdb_checkpoint_export_column_family;
 const _: unsafe extern "C" fn(*mut rocksdb_checkpoint_t) = rocksdb_checkpoint_object_destroy;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    c_int,
-    *const *const c_char,
-    *const *const rocksdb_options_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    *mut c_char,
-    usize,
-    *mut *mut c_char,
-) -> *mut rocksdb_t = rocksdb_open_and_trim_history;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    c_int,
-    *const *const c_char,
-    *const *const rocksdb_options_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_t = rocksdb_open_column_families;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    c_int,
-    *const *const c_char,
-    *const *const rocksdb_options_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    *const c_int,
-    *mut *mut c_char,
-) -> *mut rocksdb_t = rocksdb_open_column_families_with_ttl;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    c_int,
-    *const *const c_char,
-    *const *const rocksdb_options_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    c_uchar,
-    *mut *mut c_char,
-) -> *mut rocksdb_t = rocksdb_open_for_read_only_column_families;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    *const c_char,
-    c_int,
-    *const *const c_char,
-    *const *const rocksdb_options_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_t = rocksdb_open_as_secondary_column_families;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut *mut c_char = rocksdb_list_column_families;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, c_int, *const *const c_char, *const *const rocksdb_options_t, *mut *mut rocksdb_column_family_handle_t, *mut c_char, usize, *mut *mut c_char) -> *mut rocksdb_t = rocksdb_open_and_trim_history;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, c_int, *const *const c_char, *const *const rocksdb_options_t, *mut *mut rocksdb_column_family_handle_t, *mut *mut c_char) -> *mut rocksdb_t = rocksdb_open_column_families;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, c_int, *const *const c_char, *const *const rocksdb_options_t, *mut *mut rocksdb_column_family_handle_t, *const c_int, *mut *mut c_char) -> *mut rocksdb_t = rocksdb_open_column_families_with_ttl;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, c_int, *const *const c_char, *const *const rocksdb_options_t, *mut *mut rocksdb_column_family_handle_t, c_uchar, *mut *mut c_char) -> *mut rocksdb_t = rocksdb_open_for_read_only_column_families;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, *const c_char, c_int, *const *const c_char, *const *const rocksdb_options_t, *mut *mut rocksdb_column_family_handle_t, *mut *mut c_char) -> *mut rocksdb_t = rocksdb_open_as_secondary_column_families;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, *mut usize, *mut *mut c_char) -> *mut *mut c_char = rocksdb_list_column_families;
 const _: unsafe extern "C" fn(*mut *mut c_char, usize) = rocksdb_list_column_families_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_options_t,
-    *const c_char,
-    *mut *mut c_char,
-) -> *mut rocksdb_column_family_handle_t = rocksdb_create_column_family;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_options_t,
-    c_int,
-    *const *const c_char,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut *mut rocksdb_column_family_handle_t = rocksdb_create_column_families;
-const _: unsafe extern "C" fn(*mut *mut rocksdb_column_family_handle_t) =
-    rocksdb_create_column_families_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_options_t,
-    *const c_char,
-    *mut rocksdb_import_column_family_options_t,
-    *mut rocksdb_export_import_files_metadata_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_column_family_handle_t = rocksdb_create_column_family_with_import;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_options_t,
-    *const c_char,
-    c_int,
-    *mut *mut c_char,
-) -> *mut rocksdb_column_family_handle_t = rocksdb_create_column_family_with_ttl;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *mut *mut c_char,
-) = rocksdb_drop_column_family;
-const _: unsafe extern "C" fn(*mut rocksdb_t) -> *mut rocksdb_column_family_handle_t =
-    rocksdb_get_default_column_family_handle;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_handle_t) =
-    rocksdb_column_family_handle_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_handle_t) -> u32 =
-    rocksdb_column_family_handle_get_id;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_handle_t, *mut usize) -> *mut c_char =
-    rocksdb_column_family_handle_get_name;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_options_t, *const c_char, *mut *mut c_char) -> *mut rocksdb_column_family_handle_t = rocksdb_create_column_family;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_options_t, c_int, *const *const c_char, *mut usize, *mut *mut c_char) -> *mut *mut rocksdb_column_family_handle_t = rocksdb_create_column_families;
+const _: unsafe extern "C" fn(*mut *mut rocksdb_column_family_handle_t) = rocksdb_create_column_families_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_options_t, *const c_char, *mut rocksdb_import_column_family_options_t, *mut rocksdb_export_import_files_metadata_t, *mut *mut c_char) -> *mut rocksdb_column_family_handle_t = rocksdb_create_column_family_with_import;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_options_t, *const c_char, c_int, *mut *mut c_char) -> *mut rocksdb_column_family_handle_t = rocksdb_create_column_family_with_ttl;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *mut *mut c_char) = rocksdb_drop_column_family;
+const _: unsafe extern "C" fn(*mut rocksdb_t) -> *mut rocksdb_column_family_handle_t = rocksdb_get_default_column_family_handle;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_handle_t) = rocksdb_column_family_handle_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_handle_t) -> u32 = rocksdb_column_family_handle_get_id;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_handle_t, *mut usize) -> *mut c_char = rocksdb_column_family_handle_get_name;
 const _: unsafe extern "C" fn(*mut rocksdb_t) = rocksdb_close;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_get;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_get_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_get_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_get_cf_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_get;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut usize, *mut *mut c_char, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_get_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_get_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut usize, *mut *mut c_char, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_get_cf_with_ts;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut usize) -> *mut c_char = rocksdb_get_db_identity;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    usize,
-    *const *const c_char,
-    *const usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) = rocksdb_multi_get;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    usize,
-    *const *const c_char,
-    *const usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) = rocksdb_multi_get_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *const *const rocksdb_column_family_handle_t,
-    usize,
-    *const *const c_char,
-    *const usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) = rocksdb_multi_get_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *const *const rocksdb_column_family_handle_t,
-    usize,
-    *const *const c_char,
-    *const usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) = rocksdb_multi_get_cf_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    usize,
-    *const *const c_char,
-    *const usize,
-    *mut *mut rocksdb_pinnableslice_t,
-    *mut *mut c_char,
-    bool,
-) = rocksdb_batched_multi_get_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    usize,
-    *const rocksdb_slice_t,
-    *mut *mut rocksdb_pinnableslice_t,
-    *mut *mut c_char,
-    bool,
-) = rocksdb_batched_multi_get_cf_slice;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-    *mut usize,
-    *const c_char,
-    usize,
-    *mut c_uchar,
-) -> c_uchar = rocksdb_key_may_exist;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-    *mut usize,
-    *const c_char,
-    usize,
-    *mut c_uchar,
-) -> c_uchar = rocksdb_key_may_exist_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-) -> *mut rocksdb_iterator_t = rocksdb_create_iterator;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    u64,
-    *const rocksdb_wal_readoptions_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_wal_iterator_t = rocksdb_get_updates_since;
-const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) -> *mut rocksdb_wal_files_t =
-    rocksdb_get_sorted_wal_files;
-const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) -> *mut rocksdb_wal_file_t =
-    rocksdb_get_current_wal_file;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-) -> *mut rocksdb_iterator_t = rocksdb_create_iterator_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_readoptions_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    *mut *mut rocksdb_iterator_t,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_create_iterators;
-const _: unsafe extern "C" fn(*mut rocksdb_t) -> *const rocksdb_snapshot_t =
-    rocksdb_create_snapshot;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char) = rocksdb_multi_get;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char, *mut usize, *mut *mut c_char) = rocksdb_multi_get_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *const *const rocksdb_column_family_handle_t, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char) = rocksdb_multi_get_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *const *const rocksdb_column_family_handle_t, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char, *mut usize, *mut *mut c_char) = rocksdb_multi_get_cf_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, usize, *const *const c_char, *const usize, *mut *mut rocksdb_pinnableslice_t, *mut *mut c_char, bool) = rocksdb_batched_multi_get_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, usize, *const rocksdb_slice_t, *mut *mut rocksdb_pinnableslice_t, *mut *mut c_char, bool) = rocksdb_batched_multi_get_cf_slice;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut *mut c_char, *mut usize, *const c_char, usize, *mut c_uchar) -> c_uchar = rocksdb_key_may_exist;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char, *mut usize, *const c_char, usize, *mut c_uchar) -> c_uchar = rocksdb_key_may_exist_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t) -> *mut rocksdb_iterator_t = rocksdb_create_iterator;
+const _: unsafe extern "C" fn(*mut rocksdb_t, u64, *const rocksdb_wal_readoptions_t, *mut *mut c_char) -> *mut rocksdb_wal_iterator_t = rocksdb_get_updates_since;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) -> *mut rocksdb_wal_files_t = rocksdb_get_sorted_wal_files;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) -> *mut rocksdb_wal_file_t = rocksdb_get_current_wal_file;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t) -> *mut rocksdb_iterator_t = rocksdb_create_iterator_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_readoptions_t, *mut *mut rocksdb_column_family_handle_t, *mut *mut rocksdb_iterator_t, usize, *mut *mut c_char) = rocksdb_create_iterators;
+const _: unsafe extern "C" fn(*mut rocksdb_t) -> *const rocksdb_snapshot_t = rocksdb_create_snapshot;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_snapshot_t) = rocksdb_release_snapshot;
-const _: unsafe extern "C" fn(*const rocksdb_snapshot_t) -> u64 =
-    rocksdb_snapshot_get_sequence_number;
-const _: unsafe extern "C" fn(*mut rocksdb_t, *const c_char) -> *mut c_char =
-    rocksdb_property_value;
-const _: unsafe extern "C" fn(*mut rocksdb_t, *const c_char, *mut u64) -> c_int =
-    rocksdb_property_int;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    *mut u64,
-) -> c_int = rocksdb_property_int_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-) -> *mut c_char = rocksdb_property_value_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    *const *const c_char,
-    *const usize,
-    *mut u64,
-    *mut *mut c_char,
-) = rocksdb_approximate_sizes;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    *const *const c_char,
-    *const usize,
-    *mut u64,
-    *mut *mut c_char,
-) = rocksdb_approximate_sizes_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    *const *const c_char,
-    *const usize,
-    u8,
-    *mut u64,
-    *mut *mut c_char,
-) = rocksdb_approximate_sizes_cf_with_flags;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_size_approximation_options_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    *const *const c_char,
-    *const usize,
-    *mut u64,
-    *mut *mut c_char,
-) = rocksdb_approximate_sizes_with_options;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *const rocksdb_size_approximation_options_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    *const *const c_char,
-    *const usize,
-    *mut u64,
-    *mut *mut c_char,
-) = rocksdb_approximate_sizes_cf_with_options;
-const _: unsafe extern "C" fn() -> *mut rocksdb_size_approximation_options_t =
-    rocksdb_size_approximation_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t) =
-    rocksdb_size_approximation_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_t, *const c_char, usize, *const c_char, usize) =
-    rocksdb_compact_range;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_compact_range_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_suggest_compact_range;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_suggest_compact_range_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_compactoptions_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_compact_range_opt;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *mut rocksdb_compactoptions_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_compact_range_cf_opt;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_compaction_options_t,
-    *const *const c_char,
-    usize,
-    c_int,
-    c_int,
-    *mut *mut *mut c_char,
-    *mut usize,
-    *mut rocksdb_compactionjobinfo_t,
-    *mut *mut c_char,
-) = rocksdb_compact_files;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *const rocksdb_compaction_options_t,
-    *const *const c_char,
-    usize,
-    c_int,
-    c_int,
-    *mut *mut *mut c_char,
-    *mut usize,
-    *mut rocksdb_compactionjobinfo_t,
-    *mut *mut c_char,
-) = rocksdb_compact_files_cf;
-const _: unsafe extern "C" fn(*mut *mut c_char, usize) =
-    rocksdb_compact_files_output_file_names_destroy;
+const _: unsafe extern "C" fn(*const rocksdb_snapshot_t) -> u64 = rocksdb_snapshot_get_sequence_number;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const c_char) -> *mut c_char = rocksdb_property_value;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const c_char, *mut u64) -> c_int = rocksdb_property_int;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *const c_char, *mut u64) -> c_int = rocksdb_property_int_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *const c_char) -> *mut c_char = rocksdb_property_value_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, c_int, *const *const c_char, *const usize, *const *const c_char, *const usize, *mut u64, *mut *mut c_char) = rocksdb_approximate_sizes;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char, *const usize, *const *const c_char, *const usize, *mut u64, *mut *mut c_char) = rocksdb_approximate_sizes_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char, *const usize, *const *const c_char, *const usize, u8, *mut u64, *mut *mut c_char) = rocksdb_approximate_sizes_cf_with_flags;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_size_approximation_options_t, c_int, *const *const c_char, *const usize, *const *const c_char, *const usize, *mut u64, *mut *mut c_char) = rocksdb_approximate_sizes_with_options;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *const rocksdb_size_approximation_options_t, c_int, *const *const c_char, *const usize, *const *const c_char, *const usize, *mut u64, *mut *mut c_char) = rocksdb_approximate_sizes_cf_with_options;
+const _: unsafe extern "C" fn() -> *mut rocksdb_size_approximation_options_t = rocksdb_size_approximation_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t) = rocksdb_size_approximation_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const c_char, usize, *const c_char, usize) = rocksdb_compact_range;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize) = rocksdb_compact_range_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_suggest_compact_range;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_suggest_compact_range_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_compactoptions_t, *const c_char, usize, *const c_char, usize) = rocksdb_compact_range_opt;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *mut rocksdb_compactoptions_t, *const c_char, usize, *const c_char, usize) = rocksdb_compact_range_cf_opt;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_compaction_options_t, *const *const c_char, usize, c_int, c_int, *mut *mut *mut c_char, *mut usize, *mut rocksdb_compactionjobinfo_t, *mut *mut c_char) = rocksdb_compact_files;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *const rocksdb_compaction_options_t, *const *const c_char, usize, c_int, c_int, *mut *mut *mut c_char, *mut usize, *mut rocksdb_compactionjobinfo_t, *mut *mut c_char) = rocksdb_compact_files_cf;
+const _: unsafe extern "C" fn(*mut *mut c_char, usize) = rocksdb_compact_files_output_file_names_destroy;
 const _: unsafe extern "C" fn(*mut rocksdb_t) -> *const rocksdb_livefiles_t = rocksdb_livefiles;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_flushoptions_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    c_int,
-    *mut *mut c_char,
-) = rocksdb_flush_cfs;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_flushoptions_t, *mut *mut rocksdb_column_family_handle_t, c_int, *mut *mut c_char) = rocksdb_flush_cfs;
 const _: unsafe extern "C" fn(*mut rocksdb_iterator_t) = rocksdb_iter_destroy;
 const _: unsafe extern "C" fn(*const rocksdb_iterator_t) -> c_uchar = rocksdb_iter_valid;
 const _: unsafe extern "C" fn(*mut rocksdb_iterator_t) = rocksdb_iter_seek_to_first;
 const _: unsafe extern "C" fn(*mut rocksdb_iterator_t) = rocksdb_iter_seek_to_last;
 const _: unsafe extern "C" fn(*mut rocksdb_iterator_t, *const c_char, usize) = rocksdb_iter_seek;
-const _: unsafe extern "C" fn(*mut rocksdb_iterator_t, *const c_char, usize) =
-    rocksdb_iter_seek_for_prev;
+const _: unsafe extern "C" fn(*mut rocksdb_iterator_t, *const c_char, usize) = rocksdb_iter_seek_for_prev;
 const _: unsafe extern "C" fn(*mut rocksdb_iterator_t) = rocksdb_iter_next;
 const _: unsafe extern "C" fn(*mut rocksdb_iterator_t) = rocksdb_iter_prev;
-const _: unsafe extern "C" fn(*const rocksdb_iterator_t, *mut usize) -> *const c_char =
-    rocksdb_iter_key;
-const _: unsafe extern "C" fn(*const rocksdb_iterator_t, *mut usize) -> *const c_char =
-    rocksdb_iter_value;
-const _: unsafe extern "C" fn(*const rocksdb_iterator_t, *mut usize) -> *const c_char =
-    rocksdb_iter_timestamp;
+const _: unsafe extern "C" fn(*const rocksdb_iterator_t, *mut usize) -> *const c_char = rocksdb_iter_key;
+const _: unsafe extern "C" fn(*const rocksdb_iterator_t, *mut usize) -> *const c_char = rocksdb_iter_value;
+const _: unsafe extern "C" fn(*const rocksdb_iterator_t, *mut usize) -> *const c_char = rocksdb_iter_timestamp;
 const _: unsafe extern "C" fn(*const rocksdb_iterator_t, *mut *mut c_char) = rocksdb_iter_get_error;
-const _: unsafe extern "C" fn(*const rocksdb_iterator_t) -> rocksdb_slice_t =
-    rocksdb_iter_key_slice;
-const _: unsafe extern "C" fn(*const rocksdb_iterator_t) -> rocksdb_slice_t =
-    rocksdb_iter_value_slice;
-const _: unsafe extern "C" fn(*const rocksdb_iterator_t) -> rocksdb_slice_t =
-    rocksdb_iter_timestamp_slice;
+const _: unsafe extern "C" fn(*const rocksdb_iterator_t) -> rocksdb_slice_t = rocksdb_iter_key_slice;
+const _: unsafe extern "C" fn(*const rocksdb_iterator_t) -> rocksdb_slice_t = rocksdb_iter_value_slice;
+const _: unsafe extern "C" fn(*const rocksdb_iterator_t) -> rocksdb_slice_t = rocksdb_iter_timestamp_slice;
 const _: unsafe extern "C" fn(*const rocksdb_iterator_t, *mut *mut c_char) = rocksdb_iter_refresh;
 const _: unsafe extern "C" fn(*mut rocksdb_wal_iterator_t) = rocksdb_wal_iter_next;
 const _: unsafe extern "C" fn(*const rocksdb_wal_iterator_t) -> c_uchar = rocksdb_wal_iter_valid;
-const _: unsafe extern "C" fn(*const rocksdb_wal_iterator_t, *mut *mut c_char) =
-    rocksdb_wal_iter_status;
-const _: unsafe extern "C" fn(
-    *const rocksdb_wal_iterator_t,
-    *mut u64,
-) -> *mut rocksdb_writebatch_t = rocksdb_wal_iter_get_batch;
+const _: unsafe extern "C" fn(*const rocksdb_wal_iterator_t, *mut *mut c_char) = rocksdb_wal_iter_status;
+const _: unsafe extern "C" fn(*const rocksdb_wal_iterator_t, *mut u64) -> *mut rocksdb_writebatch_t = rocksdb_wal_iter_get_batch;
 const _: unsafe extern "C" fn(*mut rocksdb_t) -> u64 = rocksdb_get_latest_sequence_number;
 const _: unsafe extern "C" fn(*const rocksdb_wal_iterator_t) = rocksdb_wal_iter_destroy;
 const _: unsafe extern "C" fn() -> *mut rocksdb_wal_readoptions_t = rocksdb_wal_readoptions_create;
 const _: unsafe extern "C" fn(*mut rocksdb_wal_readoptions_t) = rocksdb_wal_readoptions_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_wal_readoptions_t, c_uchar) =
-    rocksdb_wal_readoptions_set_verify_checksums;
-const _: unsafe extern "C" fn(*mut rocksdb_wal_readoptions_t) -> c_uchar =
-    rocksdb_wal_readoptions_get_verify_checksums;
-const _: unsafe extern "C" fn(*const rocksdb_wal_file_t) -> *const c_char =
-    rocksdb_wal_file_path_name;
+const _: unsafe extern "C" fn(*mut rocksdb_wal_readoptions_t, c_uchar) = rocksdb_wal_readoptions_set_verify_checksums;
+const _: unsafe extern "C" fn(*mut rocksdb_wal_readoptions_t) -> c_uchar = rocksdb_wal_readoptions_get_verify_checksums;
+const _: unsafe extern "C" fn(*const rocksdb_wal_file_t) -> *const c_char = rocksdb_wal_file_path_name;
 const _: unsafe extern "C" fn(*const rocksdb_wal_file_t) -> u64 = rocksdb_wal_file_log_number;
 const _: unsafe extern "C" fn(*const rocksdb_wal_file_t) -> c_int = rocksdb_wal_file_type;
 const _: unsafe extern "C" fn(*const rocksdb_wal_file_t) -> u64 = rocksdb_wal_file_start_sequence;
 const _: unsafe extern "C" fn(*const rocksdb_wal_file_t) -> u64 = rocksdb_wal_file_size_file_bytes;
 const _: unsafe extern "C" fn(*mut rocksdb_wal_file_t) = rocksdb_wal_file_destroy;
 const _: unsafe extern "C" fn(*const rocksdb_wal_files_t) -> usize = rocksdb_wal_files_count;
-const _: unsafe extern "C" fn(*const rocksdb_wal_files_t, usize) -> *const rocksdb_wal_file_t =
-    rocksdb_wal_files_get_wal_file;
+const _: unsafe extern "C" fn(*const rocksdb_wal_files_t, usize) -> *const rocksdb_wal_file_t = rocksdb_wal_files_get_wal_file;
 const _: unsafe extern "C" fn(*mut rocksdb_wal_files_t) = rocksdb_wal_files_destroy;
 const _: unsafe extern "C" fn() -> *mut rocksdb_writebatch_t = rocksdb_writebatch_create;
-const _: unsafe extern "C" fn(*const c_char, usize) -> *mut rocksdb_writebatch_t =
-    rocksdb_writebatch_create_from;
-const _: unsafe extern "C" fn(usize, usize, usize, usize) -> *mut rocksdb_writebatch_t =
-    rocksdb_writebatch_create_with_params;
+const _: unsafe extern "C" fn(*const c_char, usize) -> *mut rocksdb_writebatch_t = rocksdb_writebatch_create_from;
+const _: unsafe extern "C" fn(usize, usize, usize, usize) -> *mut rocksdb_writebatch_t = rocksdb_writebatch_create_with_params;
 const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t) = rocksdb_writebatch_destroy;
 const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t) = rocksdb_writebatch_clear;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_put;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_put_cf;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const c_char, usize) =
-    rocksdb_writebatch_delete;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const c_char, usize) =
-    rocksdb_writebatch_put_log_data;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_put;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_put_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const c_char, usize) = rocksdb_writebatch_delete;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const c_char, usize) = rocksdb_writebatch_put_log_data;
 const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t) = rocksdb_writebatch_set_save_point;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut *mut c_char) =
-    rocksdb_writebatch_rollback_to_save_point;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut *mut c_char) =
-    rocksdb_writebatch_pop_save_point;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut *mut c_char) =
-    rocksdb_writebatch_verify_checksum;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut *mut c_char) = rocksdb_writebatch_rollback_to_save_point;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut *mut c_char) = rocksdb_writebatch_pop_save_point;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut *mut c_char) = rocksdb_writebatch_verify_checksum;
 const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t) -> c_int = rocksdb_writebatch_count;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_put_cf_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_putv;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_putv_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_merge;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_merge_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_mergev;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_mergev_cf;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const c_char, usize) =
-    rocksdb_writebatch_singledelete;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_delete_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_delete_cf_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_singledelete_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_singledelete_cf_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_deletev;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_deletev_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_delete_range;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_delete_range_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_delete_rangev;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut rocksdb_column_family_handle_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_delete_rangev_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
-) = rocksdb_writebatch_iterate;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
-) = rocksdb_writebatch_iterate_ld;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>,
-    Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>,
-    Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>,
-) = rocksdb_writebatch_iterate_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>,
-    Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>,
-    Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
-) = rocksdb_writebatch_iterate_cf_ld;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut usize) -> *const c_char =
-    rocksdb_writebatch_data;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_t,
-    *const c_char,
-    usize,
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>,
-    *mut *mut c_char,
-) = rocksdb_writebatch_update_timestamps;
-const _: unsafe extern "C" fn(usize, c_uchar) -> *mut rocksdb_writebatch_wi_t =
-    rocksdb_writebatch_wi_create;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_comparator_t,
-    usize,
-    c_uchar,
-    usize,
-    usize,
-) -> *mut rocksdb_writebatch_wi_t = rocksdb_writebatch_wi_create_with_params;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_put_cf_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, c_int, *const *const c_char, *const usize, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_putv;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char, *const usize, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_putv_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_merge;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_merge_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, c_int, *const *const c_char, *const usize, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_mergev;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char, *const usize, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_mergev_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const c_char, usize) = rocksdb_writebatch_singledelete;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, *const c_char, usize) = rocksdb_writebatch_delete_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_delete_cf_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, *const c_char, usize) = rocksdb_writebatch_singledelete_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_singledelete_cf_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_deletev;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_deletev_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_delete_range;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_delete_range_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, c_int, *const *const c_char, *const usize, *const *const c_char, *const usize) = rocksdb_writebatch_delete_rangev;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char, *const usize, *const *const c_char, *const usize) = rocksdb_writebatch_delete_rangev_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut c_void, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>) = rocksdb_writebatch_iterate;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut c_void, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>) = rocksdb_writebatch_iterate_ld;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut c_void, Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>, Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>, Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>) = rocksdb_writebatch_iterate_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut c_void, Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>, Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>, Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>) = rocksdb_writebatch_iterate_cf_ld;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *mut usize) -> *const c_char = rocksdb_writebatch_data;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const c_char, usize, *mut c_void, Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>, *mut *mut c_char) = rocksdb_writebatch_update_timestamps;
+const _: unsafe extern "C" fn(usize, c_uchar) -> *mut rocksdb_writebatch_wi_t = rocksdb_writebatch_wi_create;
+const _: unsafe extern "C" fn(*mut rocksdb_comparator_t, usize, c_uchar, usize, usize) -> *mut rocksdb_writebatch_wi_t = rocksdb_writebatch_wi_create_with_params;
 const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t) = rocksdb_writebatch_wi_destroy;
 const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t) = rocksdb_writebatch_wi_clear;
 const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t) -> c_int = rocksdb_writebatch_wi_count;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_wi_put;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_wi_put_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_wi_putv;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_column_family_handle_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_wi_putv_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_wi_merge;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_wi_merge_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_wi_mergev;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_column_family_handle_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_wi_mergev_cf;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const c_char, usize) =
-    rocksdb_writebatch_wi_delete;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const c_char, usize) =
-    rocksdb_writebatch_wi_singledelete;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_wi_delete_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_wi_singledelete_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_wi_deletev;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_column_family_handle_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_wi_deletev_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_wi_delete_range;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-) = rocksdb_writebatch_wi_delete_range_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_wi_delete_rangev;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_column_family_handle_t,
-    c_int,
-    *const *const c_char,
-    *const usize,
-    *const *const c_char,
-    *const usize,
-) = rocksdb_writebatch_wi_delete_rangev_cf;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const c_char, usize) =
-    rocksdb_writebatch_wi_put_log_data;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
-) = rocksdb_writebatch_wi_iterate;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut usize) -> *const c_char =
-    rocksdb_writebatch_wi_data;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_wi_put;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_wi_put_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, c_int, *const *const c_char, *const usize, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_wi_putv;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char, *const usize, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_wi_putv_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_wi_merge;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_wi_merge_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, c_int, *const *const c_char, *const usize, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_wi_mergev;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char, *const usize, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_wi_mergev_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const c_char, usize) = rocksdb_writebatch_wi_delete;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const c_char, usize) = rocksdb_writebatch_wi_singledelete;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_column_family_handle_t, *const c_char, usize) = rocksdb_writebatch_wi_delete_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_column_family_handle_t, *const c_char, usize) = rocksdb_writebatch_wi_singledelete_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_wi_deletev;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char, *const usize) = rocksdb_writebatch_wi_deletev_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_wi_delete_range;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize) = rocksdb_writebatch_wi_delete_range_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, c_int, *const *const c_char, *const usize, *const *const c_char, *const usize) = rocksdb_writebatch_wi_delete_rangev;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char, *const usize, *const *const c_char, *const usize) = rocksdb_writebatch_wi_delete_rangev_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const c_char, usize) = rocksdb_writebatch_wi_put_log_data;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut c_void, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>) = rocksdb_writebatch_wi_iterate;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut usize) -> *const c_char = rocksdb_writebatch_wi_data;
 const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t) = rocksdb_writebatch_wi_set_save_point;
-const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut *mut c_char) =
-    rocksdb_writebatch_wi_rollback_to_save_point;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *const rocksdb_options_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_writebatch_wi_get_from_batch;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *const rocksdb_options_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_writebatch_wi_get_from_batch_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_writebatch_wi_get_from_batch_and_db;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnableslice_t = rocksdb_writebatch_wi_get_pinned_from_batch_and_db;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_writebatch_wi_get_from_batch_and_db_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnableslice_t = rocksdb_writebatch_wi_get_pinned_from_batch_and_db_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_writebatch_wi_t,
-    *mut *mut c_char,
-) = rocksdb_write_writebatch_wi;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_iterator_t,
-) -> *mut rocksdb_iterator_t = rocksdb_writebatch_wi_create_iterator_with_base;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_iterator_t,
-    *const rocksdb_readoptions_t,
-) -> *mut rocksdb_iterator_t = rocksdb_writebatch_wi_create_iterator_with_base_readopts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_iterator_t,
-    *mut rocksdb_column_family_handle_t,
-) -> *mut rocksdb_iterator_t = rocksdb_writebatch_wi_create_iterator_with_base_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *mut rocksdb_iterator_t,
-    *mut rocksdb_column_family_handle_t,
-    *const rocksdb_readoptions_t,
-) -> *mut rocksdb_iterator_t = rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_writebatch_wi_t,
-    *const c_char,
-    usize,
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>,
-    *mut *mut c_char,
-) = rocksdb_writebatch_wi_update_timestamps;
-const _: unsafe extern "C" fn(
-    *const c_char,
-    *mut rocksdb_env_t,
-    bool,
-    *mut rocksdb_cache_t,
-    *mut *mut rocksdb_options_t,
-    *mut usize,
-    *mut *mut *mut c_char,
-    *mut *mut *mut rocksdb_options_t,
-    *mut *mut c_char,
-) = rocksdb_load_latest_options;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_options_t,
-    *mut *mut c_char,
-    *mut *mut rocksdb_options_t,
-    usize,
-) = rocksdb_load_latest_options_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_block_based_table_options_t =
-    rocksdb_block_based_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) =
-    rocksdb_block_based_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, f64) =
-    rocksdb_block_based_options_set_data_block_hash_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_top_level_index_pinning_tier;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_partition_pinning_tier;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_unpartitioned_pinning_tier;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_block_based_table_options_t,
-    *mut rocksdb_filterpolicy_t,
-) = rocksdb_block_based_options_set_filter_policy;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, *mut rocksdb_cache_t) =
-    rocksdb_block_based_options_set_block_cache;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_block_based_table_options_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_block_based_options_set_user_defined_index_factory_from_string;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) =
-    rocksdb_block_based_options_clear_user_defined_index_factory;
-const _: unsafe extern "C" fn(
-    *const rocksdb_block_based_table_options_t,
-    *mut usize,
-) -> *const c_char = rocksdb_block_based_options_get_user_defined_index_factory_name;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_block_based_table_options_t) =
-    rocksdb_options_set_block_based_table_factory;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_write_buffer_manager_t) =
-    rocksdb_options_set_write_buffer_manager;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_sst_file_manager_t) =
-    rocksdb_options_set_sst_file_manager;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut *mut c_char) = rocksdb_writebatch_wi_rollback_to_save_point;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const rocksdb_options_t, *const c_char, usize, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_writebatch_wi_get_from_batch;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const rocksdb_options_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_writebatch_wi_get_from_batch_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_writebatch_wi_get_from_batch_and_db;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut *mut c_char) -> *mut rocksdb_pinnableslice_t = rocksdb_writebatch_wi_get_pinned_from_batch_and_db;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_writebatch_wi_get_from_batch_and_db_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) -> *mut rocksdb_pinnableslice_t = rocksdb_writebatch_wi_get_pinned_from_batch_and_db_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_writeoptions_t, *mut rocksdb_writebatch_wi_t, *mut *mut c_char) = rocksdb_write_writebatch_wi;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_iterator_t) -> *mut rocksdb_iterator_t = rocksdb_writebatch_wi_create_iterator_with_base;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_iterator_t, *const rocksdb_readoptions_t) -> *mut rocksdb_iterator_t = rocksdb_writebatch_wi_create_iterator_with_base_readopts;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_iterator_t, *mut rocksdb_column_family_handle_t) -> *mut rocksdb_iterator_t = rocksdb_writebatch_wi_create_iterator_with_base_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut rocksdb_iterator_t, *mut rocksdb_column_family_handle_t, *const rocksdb_readoptions_t) -> *mut rocksdb_iterator_t = rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *const c_char, usize, *mut c_void, Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>, *mut *mut c_char) = rocksdb_writebatch_wi_update_timestamps;
+const _: unsafe extern "C" fn(*const c_char, *mut rocksdb_env_t, bool, *mut rocksdb_cache_t, *mut *mut rocksdb_options_t, *mut usize, *mut *mut *mut c_char, *mut *mut *mut rocksdb_options_t, *mut *mut c_char) = rocksdb_load_latest_options;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut *mut c_char, *mut *mut rocksdb_options_t, usize) = rocksdb_load_latest_options_destroy;
+const _: unsafe extern "C" fn() -> *mut rocksdb_block_based_table_options_t = rocksdb_block_based_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) = rocksdb_block_based_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, f64) = rocksdb_block_based_options_set_data_block_hash_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_top_level_index_pinning_tier;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_partition_pinning_tier;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_unpartitioned_pinning_tier;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, *mut rocksdb_filterpolicy_t) = rocksdb_block_based_options_set_filter_policy;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, *mut rocksdb_cache_t) = rocksdb_block_based_options_set_block_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, *const c_char, usize, *mut *mut c_char) = rocksdb_block_based_options_set_user_defined_index_factory_from_string;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) = rocksdb_block_based_options_clear_user_defined_index_factory;
+const _: unsafe extern "C" fn(*const rocksdb_block_based_table_options_t, *mut usize) -> *const c_char = rocksdb_block_based_options_get_user_defined_index_factory_name;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_block_based_table_options_t) = rocksdb_options_set_block_based_table_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_write_buffer_manager_t) = rocksdb_options_set_write_buffer_manager;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_sst_file_manager_t) = rocksdb_options_set_sst_file_manager;
 const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u32 = rocksdb_flushjobinfo_cf_id;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t, *mut usize) -> *const c_char =
-    rocksdb_flushjobinfo_cf_name;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t, *mut usize) -> *const c_char =
-    rocksdb_flushjobinfo_file_path;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u64 =
-    rocksdb_flushjobinfo_file_number;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u64 =
-    rocksdb_flushjobinfo_oldest_blob_file_number;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u64 =
-    rocksdb_flushjobinfo_thread_id;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t, *mut usize) -> *const c_char = rocksdb_flushjobinfo_cf_name;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t, *mut usize) -> *const c_char = rocksdb_flushjobinfo_file_path;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u64 = rocksdb_flushjobinfo_file_number;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u64 = rocksdb_flushjobinfo_oldest_blob_file_number;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u64 = rocksdb_flushjobinfo_thread_id;
 const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> c_int = rocksdb_flushjobinfo_job_id;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> c_uchar =
-    rocksdb_flushjobinfo_triggered_writes_slowdown;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> c_uchar =
-    rocksdb_flushjobinfo_triggered_writes_stop;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u64 =
-    rocksdb_flushjobinfo_smallest_seqno;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u64 =
-    rocksdb_flushjobinfo_largest_seqno;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u32 =
-    rocksdb_flushjobinfo_flush_reason;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u32 =
-    rocksdb_flushjobinfo_blob_compression_type;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u32 =
-    rocksdb_compactionjobinfo_cf_id;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, *mut usize) -> *const c_char =
-    rocksdb_compactionjobinfo_cf_name;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, *mut *mut c_char) =
-    rocksdb_compactionjobinfo_status;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 =
-    rocksdb_compactionjobinfo_thread_id;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> c_int =
-    rocksdb_compactionjobinfo_job_id;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> c_int =
-    rocksdb_compactionjobinfo_num_l0_files;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> c_int =
-    rocksdb_compactionjobinfo_base_input_level;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> c_int =
-    rocksdb_compactionjobinfo_output_level;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u32 =
-    rocksdb_compactionjobinfo_compaction_reason;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u32 =
-    rocksdb_compactionjobinfo_compression;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u32 =
-    rocksdb_compactionjobinfo_blob_compression_type;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> c_uchar =
-    rocksdb_compactionjobinfo_aborted;
-const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> u32 =
-    rocksdb_subcompactionjobinfo_cf_id;
-const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t, *mut usize) -> *const c_char =
-    rocksdb_subcompactionjobinfo_cf_name;
-const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t, *mut *mut c_char) =
-    rocksdb_subcompactionjobinfo_status;
-const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> u64 =
-    rocksdb_subcompactionjobinfo_thread_id;
-const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> c_int =
-    rocksdb_subcompactionjobinfo_job_id;
-const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> c_int =
-    rocksdb_subcompactionjobinfo_subcompaction_job_id;
-const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> c_int =
-    rocksdb_subcompactionjobinfo_base_input_level;
-const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> c_int =
-    rocksdb_subcompactionjobinfo_output_level;
-const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> u32 =
-    rocksdb_subcompactionjobinfo_compaction_reason;
-const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> u32 =
-    rocksdb_subcompactionjobinfo_compression;
-const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> u32 =
-    rocksdb_subcompactionjobinfo_blob_compression_type;
-const _: unsafe extern "C" fn(
-    *const rocksdb_externalfileingestioninfo_t,
-    *mut usize,
-) -> *const c_char = rocksdb_externalfileingestioninfo_cf_name;
-const _: unsafe extern "C" fn(
-    *const rocksdb_externalfileingestioninfo_t,
-    *mut usize,
-) -> *const c_char = rocksdb_externalfileingestioninfo_external_file_path;
-const _: unsafe extern "C" fn(
-    *const rocksdb_externalfileingestioninfo_t,
-    *mut usize,
-) -> *const c_char = rocksdb_externalfileingestioninfo_internal_file_path;
-const _: unsafe extern "C" fn(*const rocksdb_externalfileingestioninfo_t) -> u64 =
-    rocksdb_externalfileingestioninfo_global_seqno;
-const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t, *mut usize) -> *const c_char =
-    rocksdb_memtableinfo_cf_name;
-const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t) -> u64 =
-    rocksdb_memtableinfo_first_seqno;
-const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t) -> u64 =
-    rocksdb_memtableinfo_earliest_seqno;
-const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t) -> u64 =
-    rocksdb_memtableinfo_num_entries;
-const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t) -> u64 =
-    rocksdb_memtableinfo_num_deletes;
-const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t, *mut usize) -> *const c_char =
-    rocksdb_memtableinfo_newest_udt;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize =
-    rocksdb_compactionjobinfo_input_files_count;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize =
-    rocksdb_compactionjobinfo_output_files_count;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 =
-    rocksdb_compactionjobinfo_elapsed_micros;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 =
-    rocksdb_compactionjobinfo_num_corrupt_keys;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 =
-    rocksdb_compactionjobinfo_input_records;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 =
-    rocksdb_compactionjobinfo_output_records;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 =
-    rocksdb_compactionjobinfo_total_input_bytes;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 =
-    rocksdb_compactionjobinfo_total_output_bytes;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize =
-    rocksdb_compactionjobinfo_num_input_files;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize =
-    rocksdb_compactionjobinfo_num_input_files_at_output_level;
-const _: unsafe extern "C" fn(*const rocksdb_writestallinfo_t, *mut usize) -> *const c_char =
-    rocksdb_writestallinfo_cf_name;
-const _: unsafe extern "C" fn(
-    *const rocksdb_writestallinfo_t,
-) -> *const rocksdb_writestallcondition_t = rocksdb_writestallinfo_cur;
-const _: unsafe extern "C" fn(
-    *const rocksdb_writestallinfo_t,
-) -> *const rocksdb_writestallcondition_t = rocksdb_writestallinfo_prev;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_orig_file_number;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_data_size;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_uncompressed_data_size;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_index_size;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_index_partitions;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_top_level_index_size;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_index_key_is_user_key;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_index_value_is_delta_encoded;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_udi_is_primary_index;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_filter_size;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_raw_key_size;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_raw_value_size;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_num_data_blocks;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_num_data_blocks_compression_rejected;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_num_data_blocks_compression_bypassed;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_num_uniform_blocks;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_num_entries;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_num_filter_entries;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_num_deletions;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_num_merge_operands;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_num_range_deletions;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_format_version;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_fixed_key_len;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_column_family_id;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_creation_time;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_oldest_key_time;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_newest_key_time;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_file_creation_time;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_slow_compression_estimated_data_size;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_fast_compression_estimated_data_size;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_external_sst_file_global_seqno_offset;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_tail_start_offset;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_user_defined_timestamps_persisted;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_key_largest_seqno;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_key_smallest_seqno;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_data_block_restart_interval;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_index_block_restart_interval;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 =
-    rocksdb_table_properties_separate_key_value_in_data_block;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_db_id;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_db_session_id;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_db_host_id;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_column_family_name;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_filter_policy_name;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_comparator_name;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_merge_operator_name;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_prefix_extractor_name;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_property_collectors_names;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_compression_name;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_compression_options;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char =
-    rocksdb_table_properties_seqno_to_time_mapping;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_elapsed_micros;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_cpu_micros;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> c_uchar =
-    rocksdb_compaction_job_stats_has_accurate_num_input_records;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_num_input_records;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_num_blobs_read;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize =
-    rocksdb_compaction_job_stats_num_input_files;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize =
-    rocksdb_compaction_job_stats_num_input_files_trivially_moved;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize =
-    rocksdb_compaction_job_stats_num_input_files_at_output_level;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize =
-    rocksdb_compaction_job_stats_num_filtered_input_files;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize =
-    rocksdb_compaction_job_stats_num_filtered_input_files_at_output_level;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_num_output_records;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize =
-    rocksdb_compaction_job_stats_num_output_files;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize =
-    rocksdb_compaction_job_stats_num_output_files_blob;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> c_uchar =
-    rocksdb_compaction_job_stats_is_full_compaction;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> c_uchar =
-    rocksdb_compaction_job_stats_is_manual_compaction;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> c_uchar =
-    rocksdb_compaction_job_stats_is_remote_compaction;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_total_input_bytes;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_total_blob_bytes_read;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_total_output_bytes;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_total_output_bytes_blob;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_total_skipped_input_bytes;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_num_records_replaced;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_total_input_raw_key_bytes;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_total_input_raw_value_bytes;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_num_input_deletion_records;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_num_expired_deletion_records;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_num_corrupt_keys;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_file_write_nanos;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_file_range_sync_nanos;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_file_fsync_nanos;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_file_prepare_write_nanos;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t, *mut usize) -> *const c_char =
-    rocksdb_compaction_job_stats_smallest_output_key_prefix;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t, *mut usize) -> *const c_char =
-    rocksdb_compaction_job_stats_largest_output_key_prefix;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_num_single_del_fallthru;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 =
-    rocksdb_compaction_job_stats_num_single_del_mismatch;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_file_info_t) -> c_int =
-    rocksdb_compaction_file_info_level;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_file_info_t) -> u64 =
-    rocksdb_compaction_file_info_file_number;
-const _: unsafe extern "C" fn(*const rocksdb_compaction_file_info_t) -> u64 =
-    rocksdb_compaction_file_info_oldest_blob_file_number;
-const _: unsafe extern "C" fn(
-    *const rocksdb_blob_file_addition_info_t,
-    *mut usize,
-) -> *const c_char = rocksdb_blob_file_addition_info_blob_file_path;
-const _: unsafe extern "C" fn(*const rocksdb_blob_file_addition_info_t) -> u64 =
-    rocksdb_blob_file_addition_info_blob_file_number;
-const _: unsafe extern "C" fn(*const rocksdb_blob_file_addition_info_t) -> u64 =
-    rocksdb_blob_file_addition_info_total_blob_count;
-const _: unsafe extern "C" fn(*const rocksdb_blob_file_addition_info_t) -> u64 =
-    rocksdb_blob_file_addition_info_total_blob_bytes;
-const _: unsafe extern "C" fn(
-    *const rocksdb_blob_file_garbage_info_t,
-    *mut usize,
-) -> *const c_char = rocksdb_blob_file_garbage_info_blob_file_path;
-const _: unsafe extern "C" fn(*const rocksdb_blob_file_garbage_info_t) -> u64 =
-    rocksdb_blob_file_garbage_info_blob_file_number;
-const _: unsafe extern "C" fn(*const rocksdb_blob_file_garbage_info_t) -> u64 =
-    rocksdb_blob_file_garbage_info_garbage_blob_count;
-const _: unsafe extern "C" fn(*const rocksdb_blob_file_garbage_info_t) -> u64 =
-    rocksdb_blob_file_garbage_info_garbage_blob_bytes;
-const _: unsafe extern "C" fn() -> *mut rocksdb_compactionjobinfo_t =
-    rocksdb_compactionjobinfo_create;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> c_uchar = rocksdb_flushjobinfo_triggered_writes_slowdown;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> c_uchar = rocksdb_flushjobinfo_triggered_writes_stop;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u64 = rocksdb_flushjobinfo_smallest_seqno;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u64 = rocksdb_flushjobinfo_largest_seqno;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u32 = rocksdb_flushjobinfo_flush_reason;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> u32 = rocksdb_flushjobinfo_blob_compression_type;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u32 = rocksdb_compactionjobinfo_cf_id;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, *mut usize) -> *const c_char = rocksdb_compactionjobinfo_cf_name;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, *mut *mut c_char) = rocksdb_compactionjobinfo_status;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 = rocksdb_compactionjobinfo_thread_id;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> c_int = rocksdb_compactionjobinfo_job_id;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> c_int = rocksdb_compactionjobinfo_num_l0_files;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> c_int = rocksdb_compactionjobinfo_base_input_level;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> c_int = rocksdb_compactionjobinfo_output_level;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u32 = rocksdb_compactionjobinfo_compaction_reason;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u32 = rocksdb_compactionjobinfo_compression;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u32 = rocksdb_compactionjobinfo_blob_compression_type;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> c_uchar = rocksdb_compactionjobinfo_aborted;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> u32 = rocksdb_subcompactionjobinfo_cf_id;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t, *mut usize) -> *const c_char = rocksdb_subcompactionjobinfo_cf_name;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t, *mut *mut c_char) = rocksdb_subcompactionjobinfo_status;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> u64 = rocksdb_subcompactionjobinfo_thread_id;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> c_int = rocksdb_subcompactionjobinfo_job_id;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> c_int = rocksdb_subcompactionjobinfo_subcompaction_job_id;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> c_int = rocksdb_subcompactionjobinfo_base_input_level;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> c_int = rocksdb_subcompactionjobinfo_output_level;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> u32 = rocksdb_subcompactionjobinfo_compaction_reason;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> u32 = rocksdb_subcompactionjobinfo_compression;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> u32 = rocksdb_subcompactionjobinfo_blob_compression_type;
+const _: unsafe extern "C" fn(*const rocksdb_externalfileingestioninfo_t, *mut usize) -> *const c_char = rocksdb_externalfileingestioninfo_cf_name;
+const _: unsafe extern "C" fn(*const rocksdb_externalfileingestioninfo_t, *mut usize) -> *const c_char = rocksdb_externalfileingestioninfo_external_file_path;
+const _: unsafe extern "C" fn(*const rocksdb_externalfileingestioninfo_t, *mut usize) -> *const c_char = rocksdb_externalfileingestioninfo_internal_file_path;
+const _: unsafe extern "C" fn(*const rocksdb_externalfileingestioninfo_t) -> u64 = rocksdb_externalfileingestioninfo_global_seqno;
+const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t, *mut usize) -> *const c_char = rocksdb_memtableinfo_cf_name;
+const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t) -> u64 = rocksdb_memtableinfo_first_seqno;
+const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t) -> u64 = rocksdb_memtableinfo_earliest_seqno;
+const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t) -> u64 = rocksdb_memtableinfo_num_entries;
+const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t) -> u64 = rocksdb_memtableinfo_num_deletes;
+const _: unsafe extern "C" fn(*const rocksdb_memtableinfo_t, *mut usize) -> *const c_char = rocksdb_memtableinfo_newest_udt;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize = rocksdb_compactionjobinfo_input_files_count;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize = rocksdb_compactionjobinfo_output_files_count;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 = rocksdb_compactionjobinfo_elapsed_micros;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 = rocksdb_compactionjobinfo_num_corrupt_keys;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 = rocksdb_compactionjobinfo_input_records;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 = rocksdb_compactionjobinfo_output_records;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 = rocksdb_compactionjobinfo_total_input_bytes;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> u64 = rocksdb_compactionjobinfo_total_output_bytes;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize = rocksdb_compactionjobinfo_num_input_files;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize = rocksdb_compactionjobinfo_num_input_files_at_output_level;
+const _: unsafe extern "C" fn(*const rocksdb_writestallinfo_t, *mut usize) -> *const c_char = rocksdb_writestallinfo_cf_name;
+const _: unsafe extern "C" fn(*const rocksdb_writestallinfo_t) -> *const rocksdb_writestallcondition_t = rocksdb_writestallinfo_cur;
+const _: unsafe extern "C" fn(*const rocksdb_writestallinfo_t) -> *const rocksdb_writestallcondition_t = rocksdb_writestallinfo_prev;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_orig_file_number;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_data_size;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_uncompressed_data_size;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_index_size;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_index_partitions;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_top_level_index_size;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_index_key_is_user_key;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_index_value_is_delta_encoded;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_udi_is_primary_index;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_filter_size;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_raw_key_size;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_raw_value_size;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_num_data_blocks;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_num_data_blocks_compression_rejected;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_num_data_blocks_compression_bypassed;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_num_uniform_blocks;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_num_entries;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_num_filter_entries;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_num_deletions;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_num_merge_operands;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_num_range_deletions;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_format_version;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_fixed_key_len;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_column_family_id;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_creation_time;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_oldest_key_time;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_newest_key_time;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_file_creation_time;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_slow_compression_estimated_data_size;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_fast_compression_estimated_data_size;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_external_sst_file_global_seqno_offset;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_tail_start_offset;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_user_defined_timestamps_persisted;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_key_largest_seqno;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_key_smallest_seqno;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_data_block_restart_interval;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_index_block_restart_interval;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> u64 = rocksdb_table_properties_separate_key_value_in_data_block;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_db_id;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_db_session_id;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_db_host_id;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_column_family_name;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_filter_policy_name;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_comparator_name;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_merge_operator_name;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_prefix_extractor_name;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_property_collectors_names;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_compression_name;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_compression_options;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, *mut usize) -> *const c_char = rocksdb_table_properties_seqno_to_time_mapping;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_elapsed_micros;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_cpu_micros;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> c_uchar = rocksdb_compaction_job_stats_has_accurate_num_input_records;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_num_input_records;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_num_blobs_read;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize = rocksdb_compaction_job_stats_num_input_files;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize = rocksdb_compaction_job_stats_num_input_files_trivially_moved;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize = rocksdb_compaction_job_stats_num_input_files_at_output_level;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize = rocksdb_compaction_job_stats_num_filtered_input_files;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize = rocksdb_compaction_job_stats_num_filtered_input_files_at_output_level;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_num_output_records;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize = rocksdb_compaction_job_stats_num_output_files;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> usize = rocksdb_compaction_job_stats_num_output_files_blob;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> c_uchar = rocksdb_compaction_job_stats_is_full_compaction;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> c_uchar = rocksdb_compaction_job_stats_is_manual_compaction;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> c_uchar = rocksdb_compaction_job_stats_is_remote_compaction;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_total_input_bytes;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_total_blob_bytes_read;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_total_output_bytes;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_total_output_bytes_blob;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_total_skipped_input_bytes;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_num_records_replaced;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_total_input_raw_key_bytes;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_total_input_raw_value_bytes;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_num_input_deletion_records;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_num_expired_deletion_records;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_num_corrupt_keys;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_file_write_nanos;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_file_range_sync_nanos;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_file_fsync_nanos;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_file_prepare_write_nanos;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t, *mut usize) -> *const c_char = rocksdb_compaction_job_stats_smallest_output_key_prefix;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t, *mut usize) -> *const c_char = rocksdb_compaction_job_stats_largest_output_key_prefix;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_num_single_del_fallthru;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_job_stats_t) -> u64 = rocksdb_compaction_job_stats_num_single_del_mismatch;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_file_info_t) -> c_int = rocksdb_compaction_file_info_level;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_file_info_t) -> u64 = rocksdb_compaction_file_info_file_number;
+const _: unsafe extern "C" fn(*const rocksdb_compaction_file_info_t) -> u64 = rocksdb_compaction_file_info_oldest_blob_file_number;
+const _: unsafe extern "C" fn(*const rocksdb_blob_file_addition_info_t, *mut usize) -> *const c_char = rocksdb_blob_file_addition_info_blob_file_path;
+const _: unsafe extern "C" fn(*const rocksdb_blob_file_addition_info_t) -> u64 = rocksdb_blob_file_addition_info_blob_file_number;
+const _: unsafe extern "C" fn(*const rocksdb_blob_file_addition_info_t) -> u64 = rocksdb_blob_file_addition_info_total_blob_count;
+const _: unsafe extern "C" fn(*const rocksdb_blob_file_addition_info_t) -> u64 = rocksdb_blob_file_addition_info_total_blob_bytes;
+const _: unsafe extern "C" fn(*const rocksdb_blob_file_garbage_info_t, *mut usize) -> *const c_char = rocksdb_blob_file_garbage_info_blob_file_path;
+const _: unsafe extern "C" fn(*const rocksdb_blob_file_garbage_info_t) -> u64 = rocksdb_blob_file_garbage_info_blob_file_number;
+const _: unsafe extern "C" fn(*const rocksdb_blob_file_garbage_info_t) -> u64 = rocksdb_blob_file_garbage_info_garbage_blob_count;
+const _: unsafe extern "C" fn(*const rocksdb_blob_file_garbage_info_t) -> u64 = rocksdb_blob_file_garbage_info_garbage_blob_bytes;
+const _: unsafe extern "C" fn() -> *mut rocksdb_compactionjobinfo_t = rocksdb_compactionjobinfo_create;
 const _: unsafe extern "C" fn(*mut rocksdb_compactionjobinfo_t) = rocksdb_compactionjobinfo_destroy;
 const _: unsafe extern "C" fn(*mut rocksdb_status_ptr_t) = rocksdb_reset_status;
-const _: unsafe extern "C" fn(*mut rocksdb_status_ptr_t, *mut *mut c_char) =
-    rocksdb_status_ptr_get_error;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> c_uchar =
-    rocksdb_table_properties_has_key_largest_seqno;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> c_uchar =
-    rocksdb_table_properties_has_key_smallest_seqno;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> usize =
-    rocksdb_table_properties_user_collected_properties_count;
-const _: unsafe extern "C" fn(
-    *const rocksdb_table_properties_t,
-    usize,
-    *mut usize,
-) -> *const c_char = rocksdb_table_properties_user_collected_properties_key_at;
-const _: unsafe extern "C" fn(
-    *const rocksdb_table_properties_t,
-    usize,
-    *mut usize,
-) -> *const c_char = rocksdb_table_properties_user_collected_properties_value_at;
-const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> usize =
-    rocksdb_table_properties_readable_properties_count;
-const _: unsafe extern "C" fn(
-    *const rocksdb_table_properties_t,
-    usize,
-    *mut usize,
-) -> *const c_char = rocksdb_table_properties_readable_properties_key_at;
-const _: unsafe extern "C" fn(
-    *const rocksdb_table_properties_t,
-    usize,
-    *mut usize,
-) -> *const c_char = rocksdb_table_properties_readable_properties_value_at;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> *const rocksdb_table_properties_t =
-    rocksdb_flushjobinfo_table_properties;
-const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> usize =
-    rocksdb_flushjobinfo_blob_file_addition_infos_count;
-const _: unsafe extern "C" fn(
-    *const rocksdb_flushjobinfo_t,
-    usize,
-) -> *const rocksdb_blob_file_addition_info_t = rocksdb_flushjobinfo_blob_file_addition_info_at;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionjobinfo_t,
-    usize,
-    *mut usize,
-) -> *const c_char = rocksdb_compactionjobinfo_input_file_at;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionjobinfo_t,
-    usize,
-    *mut usize,
-) -> *const c_char = rocksdb_compactionjobinfo_output_file_at;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionjobinfo_t,
-) -> *const rocksdb_compaction_job_stats_t = rocksdb_compactionjobinfo_stats;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize =
-    rocksdb_compactionjobinfo_input_file_infos_count;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionjobinfo_t,
-    usize,
-) -> *const rocksdb_compaction_file_info_t = rocksdb_compactionjobinfo_input_file_info_at;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize =
-    rocksdb_compactionjobinfo_output_file_infos_count;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionjobinfo_t,
-    usize,
-) -> *const rocksdb_compaction_file_info_t = rocksdb_compactionjobinfo_output_file_info_at;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize =
-    rocksdb_compactionjobinfo_table_properties_count;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionjobinfo_t,
-    usize,
-    *mut usize,
-) -> *const c_char = rocksdb_compactionjobinfo_table_properties_key_at;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionjobinfo_t,
-    usize,
-) -> *const rocksdb_table_properties_t = rocksdb_compactionjobinfo_table_properties_value_at;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionjobinfo_t,
-    *const c_char,
-    usize,
-) -> *const rocksdb_table_properties_t = rocksdb_compactionjobinfo_table_properties_for_file;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize =
-    rocksdb_compactionjobinfo_blob_file_addition_infos_count;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionjobinfo_t,
-    usize,
-) -> *const rocksdb_blob_file_addition_info_t =
-    rocksdb_compactionjobinfo_blob_file_addition_info_at;
-const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize =
-    rocksdb_compactionjobinfo_blob_file_garbage_infos_count;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionjobinfo_t,
-    usize,
-) -> *const rocksdb_blob_file_garbage_info_t = rocksdb_compactionjobinfo_blob_file_garbage_info_at;
-const _: unsafe extern "C" fn(
-    *const rocksdb_subcompactionjobinfo_t,
-) -> *const rocksdb_compaction_job_stats_t = rocksdb_subcompactionjobinfo_stats;
-const _: unsafe extern "C" fn(
-    *const rocksdb_externalfileingestioninfo_t,
-) -> *const rocksdb_table_properties_t = rocksdb_externalfileingestioninfo_table_properties;
-const _: unsafe extern "C" fn(
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void)>,
-    on_flush_begin_cb,
-    on_flush_completed_cb,
-    on_compaction_begin_cb,
-    on_compaction_completed_cb,
-    on_subcompaction_begin_cb,
-    on_subcompaction_completed_cb,
-    on_external_file_ingested_cb,
-    on_background_error_cb,
-    on_stall_conditions_changed_cb,
-    on_memtable_sealed_cb,
-) -> *mut rocksdb_eventlistener_t = rocksdb_eventlistener_create;
+const _: unsafe extern "C" fn(*mut rocksdb_status_ptr_t, *mut *mut c_char) = rocksdb_status_ptr_get_error;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> c_uchar = rocksdb_table_properties_has_key_largest_seqno;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> c_uchar = rocksdb_table_properties_has_key_smallest_seqno;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> usize = rocksdb_table_properties_user_collected_properties_count;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, usize, *mut usize) -> *const c_char = rocksdb_table_properties_user_collected_properties_key_at;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, usize, *mut usize) -> *const c_char = rocksdb_table_properties_user_collected_properties_value_at;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t) -> usize = rocksdb_table_properties_readable_properties_count;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, usize, *mut usize) -> *const c_char = rocksdb_table_properties_readable_properties_key_at;
+const _: unsafe extern "C" fn(*const rocksdb_table_properties_t, usize, *mut usize) -> *const c_char = rocksdb_table_properties_readable_properties_value_at;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> *const rocksdb_table_properties_t = rocksdb_flushjobinfo_table_properties;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t) -> usize = rocksdb_flushjobinfo_blob_file_addition_infos_count;
+const _: unsafe extern "C" fn(*const rocksdb_flushjobinfo_t, usize) -> *const rocksdb_blob_file_addition_info_t = rocksdb_flushjobinfo_blob_file_addition_info_at;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, usize, *mut usize) -> *const c_char = rocksdb_compactionjobinfo_input_file_at;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, usize, *mut usize) -> *const c_char = rocksdb_compactionjobinfo_output_file_at;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> *const rocksdb_compaction_job_stats_t = rocksdb_compactionjobinfo_stats;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize = rocksdb_compactionjobinfo_input_file_infos_count;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, usize) -> *const rocksdb_compaction_file_info_t = rocksdb_compactionjobinfo_input_file_info_at;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize = rocksdb_compactionjobinfo_output_file_infos_count;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, usize) -> *const rocksdb_compaction_file_info_t = rocksdb_compactionjobinfo_output_file_info_at;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize = rocksdb_compactionjobinfo_table_properties_count;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, usize, *mut usize) -> *const c_char = rocksdb_compactionjobinfo_table_properties_key_at;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, usize) -> *const rocksdb_table_properties_t = rocksdb_compactionjobinfo_table_properties_value_at;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, *const c_char, usize) -> *const rocksdb_table_properties_t = rocksdb_compactionjobinfo_table_properties_for_file;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize = rocksdb_compactionjobinfo_blob_file_addition_infos_count;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, usize) -> *const rocksdb_blob_file_addition_info_t = rocksdb_compactionjobinfo_blob_file_addition_info_at;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t) -> usize = rocksdb_compactionjobinfo_blob_file_garbage_infos_count;
+const _: unsafe extern "C" fn(*const rocksdb_compactionjobinfo_t, usize) -> *const rocksdb_blob_file_garbage_info_t = rocksdb_compactionjobinfo_blob_file_garbage_info_at;
+const _: unsafe extern "C" fn(*const rocksdb_subcompactionjobinfo_t) -> *const rocksdb_compaction_job_stats_t = rocksdb_subcompactionjobinfo_stats;
+const _: unsafe extern "C" fn(*const rocksdb_externalfileingestioninfo_t) -> *const rocksdb_table_properties_t = rocksdb_externalfileingestioninfo_table_properties;
+const _: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, on_flush_begin_cb, on_flush_completed_cb, on_compaction_begin_cb, on_compaction_completed_cb, on_subcompaction_begin_cb, on_subcompaction_completed_cb, on_external_file_ingested_cb, on_background_error_cb, on_stall_conditions_changed_cb, on_memtable_sealed_cb) -> *mut rocksdb_eventlistener_t = rocksdb_eventlistener_create;
 const _: unsafe extern "C" fn(*mut rocksdb_eventlistener_t) = rocksdb_eventlistener_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_eventlistener_t) =
-    rocksdb_options_add_eventlistener;
-const _: unsafe extern "C" fn() -> *mut rocksdb_cuckoo_table_options_t =
-    rocksdb_cuckoo_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_eventlistener_t) = rocksdb_options_add_eventlistener;
+const _: unsafe extern "C" fn() -> *mut rocksdb_cuckoo_table_options_t = rocksdb_cuckoo_options_create;
 const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t) = rocksdb_cuckoo_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, f64) =
-    rocksdb_cuckoo_options_set_hash_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_cuckoo_table_options_t) =
-    rocksdb_options_set_cuckoo_table_factory;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    c_int,
-    *const *const c_char,
-    *const *const c_char,
-    *mut *mut c_char,
-) = rocksdb_set_options;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    c_int,
-    *const *const c_char,
-    *const *const c_char,
-    *mut *mut c_char,
-) = rocksdb_set_db_options;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    c_int,
-    *const *const c_char,
-    *const *const c_char,
-    *mut *mut c_char,
-) = rocksdb_set_options_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, f64) = rocksdb_cuckoo_options_set_hash_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_cuckoo_table_options_t) = rocksdb_options_set_cuckoo_table_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_t, c_int, *const *const c_char, *const *const c_char, *mut *mut c_char) = rocksdb_set_options;
+const _: unsafe extern "C" fn(*mut rocksdb_t, c_int, *const *const c_char, *const *const c_char, *mut *mut c_char) = rocksdb_set_db_options;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char, *const *const c_char, *mut *mut c_char) = rocksdb_set_options_cf;
 const _: unsafe extern "C" fn() -> *mut rocksdb_options_t = rocksdb_options_create;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) = rocksdb_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> *mut rocksdb_options_t =
-    rocksdb_options_create_copy;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> *mut rocksdb_options_t = rocksdb_options_create_copy;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_increase_parallelism;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_optimize_for_point_lookup;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_optimize_level_style_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_optimize_universal_style_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_allow_ingest_behind;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_allow_ingest_behind;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_compactionfilter_t) =
-    rocksdb_options_set_compaction_filter;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_compactionfilterfactory_t) =
-    rocksdb_options_set_compaction_filter_factory;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_compaction_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_compaction_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_comparator_t) =
-    rocksdb_options_set_comparator;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_mergeoperator_t) =
-    rocksdb_options_set_merge_operator;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_walfilter_t) =
-    rocksdb_options_set_wal_filter;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_optimize_for_point_lookup;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_optimize_level_style_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_optimize_universal_style_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_allow_ingest_behind;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_allow_ingest_behind;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_compactionfilter_t) = rocksdb_options_set_compaction_filter;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_compactionfilterfactory_t) = rocksdb_options_set_compaction_filter_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_compaction_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_compaction_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_comparator_t) = rocksdb_options_set_comparator;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_mergeoperator_t) = rocksdb_options_set_merge_operator;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_walfilter_t) = rocksdb_options_set_wal_filter;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) = rocksdb_options_clear_wal_filter;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) =
-    rocksdb_options_set_uint64add_merge_operator;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *const c_int, usize) =
-    rocksdb_options_set_compression_per_level;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_create_if_missing;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_create_if_missing;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_create_missing_column_families;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_create_missing_column_families;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_error_if_exists;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_error_if_exists;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_paranoid_checks;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_paranoid_checks;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_open_files_async;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_open_files_async;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut *const rocksdb_dbpath_t, usize) =
-    rocksdb_options_set_db_paths;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut *const rocksdb_dbpath_t, usize) =
-    rocksdb_options_set_cf_paths;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) = rocksdb_options_set_uint64add_merge_operator;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *const c_int, usize) = rocksdb_options_set_compression_per_level;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_create_if_missing;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_create_if_missing;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_create_missing_column_families;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_create_missing_column_families;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_error_if_exists;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_error_if_exists;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_paranoid_checks;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_paranoid_checks;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_open_files_async;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_open_files_async;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut *const rocksdb_dbpath_t, usize) = rocksdb_options_set_db_paths;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut *const rocksdb_dbpath_t, usize) = rocksdb_options_set_cf_paths;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_env_t) = rocksdb_options_set_env;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_logger_t) =
-    rocksdb_options_set_info_log;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> *mut rocksdb_logger_t =
-    rocksdb_options_get_info_log;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_logger_t) = rocksdb_options_set_info_log;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> *mut rocksdb_logger_t = rocksdb_options_get_info_log;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_info_log_level;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_info_log_level;
-const _: unsafe extern "C" fn(c_int, *const c_char) -> *mut rocksdb_logger_t =
-    rocksdb_logger_create_stderr_logger;
-const _: unsafe extern "C" fn(
-    c_int,
-    Option<unsafe extern "C" fn(*mut c_void, c_uint, *mut c_char, usize)>,
-    *mut c_void,
-) -> *mut rocksdb_logger_t = rocksdb_logger_create_callback_logger;
+const _: unsafe extern "C" fn(c_int, *const c_char) -> *mut rocksdb_logger_t = rocksdb_logger_create_stderr_logger;
+const _: unsafe extern "C" fn(c_int, Option<unsafe extern "C" fn(*mut c_void, c_uint, *mut c_char, usize)>, *mut c_void) -> *mut rocksdb_logger_t = rocksdb_logger_create_callback_logger;
 const _: unsafe extern "C" fn(*mut rocksdb_logger_t) = rocksdb_logger_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_file_checksum_gen_factory_t =
-    rocksdb_file_checksum_gen_crc32c_factory_create;
-const _: unsafe extern "C" fn(*mut rocksdb_file_checksum_gen_factory_t) =
-    rocksdb_file_checksum_gen_factory_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_file_checksum_gen_factory_t) =
-    rocksdb_options_set_file_checksum_gen_factory;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) =
-    rocksdb_options_checksum_handoff_file_types_clear;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_checksum_handoff_file_types_add;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_checksum_handoff_file_types_remove;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) -> c_uchar =
-    rocksdb_options_checksum_handoff_file_types_contains;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_checksum_handoff_file_types_count;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) =
-    rocksdb_options_calculate_sst_write_lifetime_hint_set_clear;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_calculate_sst_write_lifetime_hint_set_add;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_calculate_sst_write_lifetime_hint_set_remove;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) -> c_uchar =
-    rocksdb_options_calculate_sst_write_lifetime_hint_set_contains;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_calculate_sst_write_lifetime_hint_set_count;
-const _: unsafe extern "C" fn(usize) -> *mut rocksdb_sst_partitioner_factory_t =
-    rocksdb_sst_partitioner_fixed_prefix_factory_create;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_partitioner_factory_t) =
-    rocksdb_sst_partitioner_factory_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_sst_partitioner_factory_t) =
-    rocksdb_options_set_sst_partitioner_factory;
-const _: unsafe extern "C" fn(*mut rocksdb_table_properties_collector_factory_t) =
-    rocksdb_table_properties_collector_factory_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_options_t,
-    *mut rocksdb_table_properties_collector_factory_t,
-) = rocksdb_options_add_table_properties_collector_factory;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_write_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_write_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_db_write_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_db_write_buffer_size;
+const _: unsafe extern "C" fn() -> *mut rocksdb_file_checksum_gen_factory_t = rocksdb_file_checksum_gen_crc32c_factory_create;
+const _: unsafe extern "C" fn(*mut rocksdb_file_checksum_gen_factory_t) = rocksdb_file_checksum_gen_factory_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_file_checksum_gen_factory_t) = rocksdb_options_set_file_checksum_gen_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) = rocksdb_options_checksum_handoff_file_types_clear;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_checksum_handoff_file_types_add;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_checksum_handoff_file_types_remove;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) -> c_uchar = rocksdb_options_checksum_handoff_file_types_contains;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_checksum_handoff_file_types_count;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) = rocksdb_options_calculate_sst_write_lifetime_hint_set_clear;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_calculate_sst_write_lifetime_hint_set_add;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_calculate_sst_write_lifetime_hint_set_remove;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) -> c_uchar = rocksdb_options_calculate_sst_write_lifetime_hint_set_contains;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_calculate_sst_write_lifetime_hint_set_count;
+const _: unsafe extern "C" fn(usize) -> *mut rocksdb_sst_partitioner_factory_t = rocksdb_sst_partitioner_fixed_prefix_factory_create;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_partitioner_factory_t) = rocksdb_sst_partitioner_factory_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_sst_partitioner_factory_t) = rocksdb_options_set_sst_partitioner_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_table_properties_collector_factory_t) = rocksdb_table_properties_collector_factory_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_table_properties_collector_factory_t) = rocksdb_options_add_table_properties_collector_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_write_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_write_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_db_write_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_db_write_buffer_size;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_max_open_files;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_max_open_files;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_max_file_opening_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_max_file_opening_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_max_file_opening_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_max_file_opening_threads;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_max_total_wal_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_max_total_wal_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int, c_int, c_int, c_int) =
-    rocksdb_options_set_compression_options;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_compression_options_zstd_max_train_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_compression_options_zstd_max_train_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_compression_options_use_zstd_dict_trainer;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_compression_options_use_zstd_dict_trainer;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_compression_options_parallel_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_compression_options_parallel_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_compression_options_max_dict_buffer_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_compression_options_max_dict_buffer_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int, c_int, c_int, c_int, c_uchar) =
-    rocksdb_options_set_bottommost_compression_options;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int, c_uchar) =
-    rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar, c_uchar) =
-    rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64, c_uchar) =
-    rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_slicetransform_t) =
-    rocksdb_options_set_prefix_extractor;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_max_total_wal_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int, c_int, c_int, c_int) = rocksdb_options_set_compression_options;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_compression_options_zstd_max_train_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_compression_options_zstd_max_train_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_compression_options_use_zstd_dict_trainer;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_compression_options_use_zstd_dict_trainer;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_compression_options_parallel_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_compression_options_parallel_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_compression_options_max_dict_buffer_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_compression_options_max_dict_buffer_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int, c_int, c_int, c_int, c_uchar) = rocksdb_options_set_bottommost_compression_options;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int, c_uchar) = rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar, c_uchar) = rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64, c_uchar) = rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_slicetransform_t) = rocksdb_options_set_prefix_extractor;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_num_levels;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_num_levels;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_level0_file_num_compaction_trigger;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_level0_file_num_compaction_trigger;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_level0_slowdown_writes_trigger;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_level0_slowdown_writes_trigger;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_level0_stop_writes_trigger;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_level0_stop_writes_trigger;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_target_file_size_base;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_target_file_size_base;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_target_file_size_multiplier;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_target_file_size_multiplier;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_max_bytes_for_level_base;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_max_bytes_for_level_base;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_level_compaction_dynamic_level_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_level_compaction_dynamic_level_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, f64) =
-    rocksdb_options_set_max_bytes_for_level_multiplier;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 =
-    rocksdb_options_get_max_bytes_for_level_multiplier;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut c_int, usize) =
-    rocksdb_options_set_max_bytes_for_level_multiplier_additional;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_level0_file_num_compaction_trigger;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_level0_file_num_compaction_trigger;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_level0_slowdown_writes_trigger;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_level0_slowdown_writes_trigger;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_level0_stop_writes_trigger;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_level0_stop_writes_trigger;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_target_file_size_base;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_target_file_size_base;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_target_file_size_multiplier;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_target_file_size_multiplier;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_max_bytes_for_level_base;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_max_bytes_for_level_base;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_level_compaction_dynamic_level_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_level_compaction_dynamic_level_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, f64) = rocksdb_options_set_max_bytes_for_level_multiplier;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 = rocksdb_options_get_max_bytes_for_level_multiplier;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut c_int, usize) = rocksdb_options_set_max_bytes_for_level_multiplier_additional;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) = rocksdb_options_enable_statistics;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_ttl;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_ttl;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_periodic_compaction_seconds;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_periodic_compaction_seconds;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) =
-    rocksdb_options_set_memtable_op_scan_flush_trigger;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 =
-    rocksdb_options_get_memtable_op_scan_flush_trigger;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) =
-    rocksdb_options_set_memtable_avg_op_scan_flush_trigger;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 =
-    rocksdb_options_get_memtable_avg_op_scan_flush_trigger;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) =
-    rocksdb_options_set_min_tombstones_for_range_conversion;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 =
-    rocksdb_options_get_min_tombstones_for_range_conversion;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_periodic_compaction_seconds;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_periodic_compaction_seconds;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) = rocksdb_options_set_memtable_op_scan_flush_trigger;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 = rocksdb_options_get_memtable_op_scan_flush_trigger;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) = rocksdb_options_set_memtable_avg_op_scan_flush_trigger;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 = rocksdb_options_get_memtable_avg_op_scan_flush_trigger;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) = rocksdb_options_set_min_tombstones_for_range_conversion;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 = rocksdb_options_get_min_tombstones_for_range_conversion;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_statistics_level;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_statistics_level;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_skip_stats_update_on_db_open;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_skip_stats_update_on_db_open;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_enable_blob_files;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_enable_blob_files;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_statistics_level;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_skip_stats_update_on_db_open;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_skip_stats_update_on_db_open;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_enable_blob_files;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_enable_blob_files;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_min_blob_size;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_min_blob_size;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_blob_file_size;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_blob_file_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_blob_compression_type;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_blob_compression_type;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_blob_compression_type;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_blob_compression_type;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_enable_blob_gc;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_enable_blob_gc;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_enable_blob_gc;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, f64) = rocksdb_options_set_blob_gc_age_cutoff;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 =
-    rocksdb_options_get_blob_gc_age_cutoff;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, f64) =
-    rocksdb_options_set_blob_gc_force_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 =
-    rocksdb_options_get_blob_gc_force_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, f64) =
-    rocksdb_options_set_read_triggered_compaction_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 =
-    rocksdb_options_get_read_triggered_compaction_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_max_compaction_trigger_wakeup_seconds;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_max_compaction_trigger_wakeup_seconds;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_blob_compaction_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_blob_compaction_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_blob_file_starting_level;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_blob_file_starting_level;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_cache_t) =
-    rocksdb_options_set_blob_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_prepopulate_blob_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_prepopulate_blob_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> *mut c_char =
-    rocksdb_options_statistics_get_string;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) -> u64 =
-    rocksdb_options_statistics_get_ticker_count;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_options_t,
-    u32,
-    *mut rocksdb_statistics_histogram_data_t,
-) = rocksdb_options_statistics_get_histogram_data;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_max_write_buffer_number;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_max_write_buffer_number;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_min_write_buffer_number_to_merge;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_min_write_buffer_number_to_merge;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, i64) =
-    rocksdb_options_set_max_write_buffer_size_to_maintain;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> i64 =
-    rocksdb_options_get_max_write_buffer_size_to_maintain;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_enable_pipelined_write;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_enable_pipelined_write;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_unordered_write;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_unordered_write;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 = rocksdb_options_get_blob_gc_age_cutoff;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, f64) = rocksdb_options_set_blob_gc_force_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 = rocksdb_options_get_blob_gc_force_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, f64) = rocksdb_options_set_read_triggered_compaction_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 = rocksdb_options_get_read_triggered_compaction_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_max_compaction_trigger_wakeup_seconds;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_max_compaction_trigger_wakeup_seconds;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_blob_compaction_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_blob_compaction_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_blob_file_starting_level;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_blob_file_starting_level;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_cache_t) = rocksdb_options_set_blob_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_prepopulate_blob_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_prepopulate_blob_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> *mut c_char = rocksdb_options_statistics_get_string;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) -> u64 = rocksdb_options_statistics_get_ticker_count;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32, *mut rocksdb_statistics_histogram_data_t) = rocksdb_options_statistics_get_histogram_data;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_max_write_buffer_number;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_max_write_buffer_number;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_min_write_buffer_number_to_merge;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_min_write_buffer_number_to_merge;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, i64) = rocksdb_options_set_max_write_buffer_size_to_maintain;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> i64 = rocksdb_options_get_max_write_buffer_size_to_maintain;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_enable_pipelined_write;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_enable_pipelined_write;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_unordered_write;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_unordered_write;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) = rocksdb_options_set_max_subcompactions;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 =
-    rocksdb_options_get_max_subcompactions;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_max_background_jobs;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_max_background_jobs;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_max_background_compactions;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_max_background_compactions;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_max_background_flushes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_max_background_flushes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_max_log_file_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_max_log_file_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_log_file_time_to_roll;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_log_file_time_to_roll;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_keep_log_file_num;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_keep_log_file_num;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_recycle_log_file_num;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_recycle_log_file_num;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_soft_pending_compaction_bytes_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_soft_pending_compaction_bytes_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_hard_pending_compaction_bytes_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_hard_pending_compaction_bytes_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_max_manifest_file_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_max_manifest_file_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_table_cache_numshardbits;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_table_cache_numshardbits;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 = rocksdb_options_get_max_subcompactions;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_max_background_jobs;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_max_background_jobs;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_max_background_compactions;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_max_background_compactions;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_max_background_flushes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_max_background_flushes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_max_log_file_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_max_log_file_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_log_file_time_to_roll;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_log_file_time_to_roll;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_keep_log_file_num;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_keep_log_file_num;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_recycle_log_file_num;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_recycle_log_file_num;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_soft_pending_compaction_bytes_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_soft_pending_compaction_bytes_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_hard_pending_compaction_bytes_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_hard_pending_compaction_bytes_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_max_manifest_file_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_max_manifest_file_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_table_cache_numshardbits;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_table_cache_numshardbits;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_arena_block_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_arena_block_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_arena_block_size;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_use_fsync;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_use_fsync;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *const c_char) =
-    rocksdb_options_set_db_log_dir;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *const c_char) = rocksdb_options_set_db_log_dir;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, *const c_char) = rocksdb_options_set_wal_dir;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_WAL_ttl_seconds;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_WAL_ttl_seconds;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_WAL_size_limit_MB;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_WAL_size_limit_MB;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_manifest_preallocation_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_manifest_preallocation_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_allow_mmap_reads;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_allow_mmap_reads;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_allow_mmap_writes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_allow_mmap_writes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_use_direct_reads;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_use_direct_reads;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_use_direct_io_for_flush_and_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_use_direct_io_for_flush_and_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_is_fd_close_on_exec;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_is_fd_close_on_exec;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uint) =
-    rocksdb_options_set_stats_dump_period_sec;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uint =
-    rocksdb_options_get_stats_dump_period_sec;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uint) =
-    rocksdb_options_set_stats_persist_period_sec;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uint =
-    rocksdb_options_get_stats_persist_period_sec;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_advise_random_on_open;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_advise_random_on_open;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_use_adaptive_mutex;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_use_adaptive_mutex;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_WAL_size_limit_MB;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_manifest_preallocation_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_manifest_preallocation_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_allow_mmap_reads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_allow_mmap_reads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_allow_mmap_writes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_allow_mmap_writes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_use_direct_reads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_use_direct_reads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_use_direct_io_for_flush_and_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_use_direct_io_for_flush_and_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_is_fd_close_on_exec;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_is_fd_close_on_exec;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uint) = rocksdb_options_set_stats_dump_period_sec;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uint = rocksdb_options_get_stats_dump_period_sec;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uint) = rocksdb_options_set_stats_persist_period_sec;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uint = rocksdb_options_get_stats_persist_period_sec;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_advise_random_on_open;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_advise_random_on_open;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_use_adaptive_mutex;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_use_adaptive_mutex;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_bytes_per_sync;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_bytes_per_sync;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_wal_bytes_per_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_wal_bytes_per_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_writable_file_max_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_writable_file_max_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_allow_concurrent_memtable_write;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_allow_concurrent_memtable_write;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_enable_write_thread_adaptive_yield;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_enable_write_thread_adaptive_yield;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_max_sequential_skip_in_iterations;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_max_sequential_skip_in_iterations;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_disable_auto_compactions;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_disable_auto_compactions;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_optimize_filters_for_hits;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_optimize_filters_for_hits;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_delete_obsolete_files_period_micros;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_delete_obsolete_files_period_micros;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_wal_bytes_per_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_writable_file_max_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_writable_file_max_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_allow_concurrent_memtable_write;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_allow_concurrent_memtable_write;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_enable_write_thread_adaptive_yield;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_enable_write_thread_adaptive_yield;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_max_sequential_skip_in_iterations;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_max_sequential_skip_in_iterations;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_disable_auto_compactions;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_disable_auto_compactions;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_optimize_filters_for_hits;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_optimize_filters_for_hits;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_delete_obsolete_files_period_micros;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_delete_obsolete_files_period_micros;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) = rocksdb_options_prepare_for_bulk_load;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) = rocksdb_options_set_memtable_vector_rep;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, f64) =
-    rocksdb_options_set_memtable_prefix_bloom_size_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 =
-    rocksdb_options_get_memtable_prefix_bloom_size_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_max_compaction_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_max_compaction_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize, i32, i32) =
-    rocksdb_options_set_hash_skip_list_rep;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_hash_link_list_rep;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_options_t,
-    u32,
-    c_int,
-    f64,
-    usize,
-    usize,
-    c_char,
-    c_uchar,
-    c_uchar,
-) = rocksdb_options_set_plain_table_factory;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_write_dbid_to_manifest;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_write_dbid_to_manifest;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_write_identity_file;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_write_identity_file;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_track_and_verify_wals_in_manifest;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_track_and_verify_wals_in_manifest;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_min_level_to_compress;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_memtable_huge_page_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_memtable_huge_page_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_max_successive_merges;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_max_successive_merges;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, f64) = rocksdb_options_set_memtable_prefix_bloom_size_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 = rocksdb_options_get_memtable_prefix_bloom_size_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_max_compaction_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_max_compaction_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize, i32, i32) = rocksdb_options_set_hash_skip_list_rep;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_hash_link_list_rep;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32, c_int, f64, usize, usize, c_char, c_uchar, c_uchar) = rocksdb_options_set_plain_table_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_write_dbid_to_manifest;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_write_dbid_to_manifest;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_write_identity_file;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_write_identity_file;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_track_and_verify_wals_in_manifest;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_track_and_verify_wals_in_manifest;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_min_level_to_compress;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_memtable_huge_page_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_memtable_huge_page_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_max_successive_merges;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_max_successive_merges;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) = rocksdb_options_set_bloom_locality;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 = rocksdb_options_get_bloom_locality;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_inplace_update_support;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_inplace_update_support;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_inplace_update_num_locks;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_inplace_update_num_locks;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_report_bg_io_stats;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_report_bg_io_stats;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_avoid_unnecessary_blocking_io;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_avoid_unnecessary_blocking_io;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, f64) =
-    rocksdb_options_set_experimental_mempurge_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 =
-    rocksdb_options_get_experimental_mempurge_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_wal_recovery_mode;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_wal_recovery_mode;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_inplace_update_support;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_inplace_update_support;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_inplace_update_num_locks;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_inplace_update_num_locks;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_report_bg_io_stats;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_report_bg_io_stats;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_avoid_unnecessary_blocking_io;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_avoid_unnecessary_blocking_io;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, f64) = rocksdb_options_set_experimental_mempurge_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> f64 = rocksdb_options_get_experimental_mempurge_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_wal_recovery_mode;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_wal_recovery_mode;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_compression;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_compression;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_bottommost_compression;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_bottommost_compression;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_bottommost_compression;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_bottommost_compression;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_compaction_style;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_compaction_style;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_universal_compaction_options_t) =
-    rocksdb_options_set_universal_compaction_options;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_fifo_compaction_options_t) =
-    rocksdb_options_set_fifo_compaction_options;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_ratelimiter_t) =
-    rocksdb_options_set_ratelimiter;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_compaction_style;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_universal_compaction_options_t) = rocksdb_options_set_universal_compaction_options;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_fifo_compaction_options_t) = rocksdb_options_set_fifo_compaction_options;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_ratelimiter_t) = rocksdb_options_set_ratelimiter;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_atomic_flush;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_atomic_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_cache_t) =
-    rocksdb_options_set_row_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize, usize) =
-    rocksdb_options_add_compact_on_deletion_collector_factory;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize, usize, f64) =
-    rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize, usize, f64, u64) =
-    rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_manual_wal_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_manual_wal_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_cache_t) = rocksdb_options_set_row_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize, usize) = rocksdb_options_add_compact_on_deletion_collector_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize, usize, f64) = rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize, usize, f64, u64) = rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_manual_wal_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_manual_wal_flush;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_wal_compression;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_wal_compression;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_wal_compression;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_compaction_pri;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_compaction_pri;
-const _: unsafe extern "C" fn(i64, i64, i32) -> *mut rocksdb_ratelimiter_t =
-    rocksdb_ratelimiter_create;
-const _: unsafe extern "C" fn(i64, i64, i32) -> *mut rocksdb_ratelimiter_t =
-    rocksdb_ratelimiter_create_auto_tuned;
-const _: unsafe extern "C" fn(i64, i64, i32, c_int, bool) -> *mut rocksdb_ratelimiter_t =
-    rocksdb_ratelimiter_create_with_mode;
+const _: unsafe extern "C" fn(i64, i64, i32) -> *mut rocksdb_ratelimiter_t = rocksdb_ratelimiter_create;
+const _: unsafe extern "C" fn(i64, i64, i32) -> *mut rocksdb_ratelimiter_t = rocksdb_ratelimiter_create_auto_tuned;
+const _: unsafe extern "C" fn(i64, i64, i32, c_int, bool) -> *mut rocksdb_ratelimiter_t = rocksdb_ratelimiter_create_with_mode;
 const _: unsafe extern "C" fn(*mut rocksdb_ratelimiter_t) = rocksdb_ratelimiter_destroy;
 const _: unsafe extern "C" fn(c_int) = rocksdb_set_perf_level;
 const _: unsafe extern "C" fn() -> *mut rocksdb_perfcontext_t = rocksdb_perfcontext_create;
 const _: unsafe extern "C" fn(*mut rocksdb_perfcontext_t) = rocksdb_perfcontext_reset;
-const _: unsafe extern "C" fn(*mut rocksdb_perfcontext_t, c_uchar) -> *mut c_char =
-    rocksdb_perfcontext_report;
-const _: unsafe extern "C" fn(*mut rocksdb_perfcontext_t, c_int) -> u64 =
-    rocksdb_perfcontext_metric;
+const _: unsafe extern "C" fn(*mut rocksdb_perfcontext_t, c_uchar) -> *mut c_char = rocksdb_perfcontext_report;
+const _: unsafe extern "C" fn(*mut rocksdb_perfcontext_t, c_int) -> u64 = rocksdb_perfcontext_metric;
 const _: unsafe extern "C" fn(*mut rocksdb_perfcontext_t) = rocksdb_perfcontext_destroy;
-const _: unsafe extern "C" fn(
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void)>,
-    Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            c_int,
-            *const c_char,
-            usize,
-            *const c_char,
-            usize,
-            *mut *mut c_char,
-            *mut usize,
-            *mut c_uchar,
-        ) -> c_uchar,
-    >,
-    Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_compactionfilter_t = rocksdb_compactionfilter_create;
-const _: unsafe extern "C" fn(*mut rocksdb_compactionfilter_t, c_uchar) =
-    rocksdb_compactionfilter_set_ignore_snapshots;
+const _: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, Option<unsafe extern "C" fn(*mut c_void, c_int, *const c_char, usize, *const c_char, usize, *mut *mut c_char, *mut usize, *mut c_uchar) -> c_uchar>, Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>) -> *mut rocksdb_compactionfilter_t = rocksdb_compactionfilter_create;
+const _: unsafe extern "C" fn(*mut rocksdb_compactionfilter_t, c_uchar) = rocksdb_compactionfilter_set_ignore_snapshots;
 const _: unsafe extern "C" fn(*mut rocksdb_compactionfilter_t) = rocksdb_compactionfilter_destroy;
-const _: unsafe extern "C" fn(
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void)>,
-    rocksdb_walfilter_column_family_log_number_map_cb,
-    rocksdb_walfilter_log_record_found_cb,
-    Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_walfilter_t = rocksdb_walfilter_create;
+const _: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, rocksdb_walfilter_column_family_log_number_map_cb, rocksdb_walfilter_log_record_found_cb, Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>) -> *mut rocksdb_walfilter_t = rocksdb_walfilter_create;
 const _: unsafe extern "C" fn(*mut rocksdb_walfilter_t) = rocksdb_walfilter_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_compactionfiltercontext_t) -> c_uchar =
-    rocksdb_compactionfiltercontext_is_full_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_compactionfiltercontext_t) -> c_uchar =
-    rocksdb_compactionfiltercontext_is_manual_compaction;
-const _: unsafe extern "C" fn(
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void)>,
-    Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            *mut rocksdb_compactionfiltercontext_t,
-        ) -> *mut rocksdb_compactionfilter_t,
-    >,
-    Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_compactionfilterfactory_t = rocksdb_compactionfilterfactory_create;
-const _: unsafe extern "C" fn(*mut rocksdb_compactionfilterfactory_t) =
-    rocksdb_compactionfilterfactory_destroy;
-const _: unsafe extern "C" fn(
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void)>,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int>,
-    Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_comparator_t = rocksdb_comparator_create;
+const _: unsafe extern "C" fn(*mut rocksdb_compactionfiltercontext_t) -> c_uchar = rocksdb_compactionfiltercontext_is_full_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_compactionfiltercontext_t) -> c_uchar = rocksdb_compactionfiltercontext_is_manual_compaction;
+const _: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_compactionfiltercontext_t) -> *mut rocksdb_compactionfilter_t>, Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>) -> *mut rocksdb_compactionfilterfactory_t = rocksdb_compactionfilterfactory_create;
+const _: unsafe extern "C" fn(*mut rocksdb_compactionfilterfactory_t) = rocksdb_compactionfilterfactory_destroy;
+const _: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int>, Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>) -> *mut rocksdb_comparator_t = rocksdb_comparator_create;
 const _: unsafe extern "C" fn(*mut rocksdb_comparator_t) = rocksdb_comparator_destroy;
-const _: unsafe extern "C" fn(
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void)>,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int>,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int>,
-    Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            *const c_char,
-            usize,
-            c_uchar,
-            *const c_char,
-            usize,
-            c_uchar,
-        ) -> c_int,
-    >,
-    Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-    usize,
-) -> *mut rocksdb_comparator_t = rocksdb_comparator_with_ts_create;
+const _: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, c_uchar, *const c_char, usize, c_uchar) -> c_int>, Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>, usize) -> *mut rocksdb_comparator_t = rocksdb_comparator_with_ts_create;
 const _: unsafe extern "C" fn(*mut rocksdb_filterpolicy_t) = rocksdb_filterpolicy_destroy;
-const _: unsafe extern "C" fn(f64) -> *mut rocksdb_filterpolicy_t =
-    rocksdb_filterpolicy_create_bloom;
-const _: unsafe extern "C" fn(f64) -> *mut rocksdb_filterpolicy_t =
-    rocksdb_filterpolicy_create_bloom_full;
-const _: unsafe extern "C" fn(f64) -> *mut rocksdb_filterpolicy_t =
-    rocksdb_filterpolicy_create_ribbon;
-const _: unsafe extern "C" fn(f64, c_int) -> *mut rocksdb_filterpolicy_t =
-    rocksdb_filterpolicy_create_ribbon_hybrid;
-const _: unsafe extern "C" fn(
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void)>,
-    Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            *const c_char,
-            usize,
-            *const c_char,
-            usize,
-            *const *const c_char,
-            *const usize,
-            c_int,
-            *mut c_uchar,
-            *mut usize,
-        ) -> *mut c_char,
-    >,
-    Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            *const c_char,
-            usize,
-            *const *const c_char,
-            *const usize,
-            c_int,
-            *mut c_uchar,
-            *mut usize,
-        ) -> *mut c_char,
-    >,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
-    Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_mergeoperator_t = rocksdb_mergeoperator_create;
+const _: unsafe extern "C" fn(f64) -> *mut rocksdb_filterpolicy_t = rocksdb_filterpolicy_create_bloom;
+const _: unsafe extern "C" fn(f64) -> *mut rocksdb_filterpolicy_t = rocksdb_filterpolicy_create_bloom_full;
+const _: unsafe extern "C" fn(f64) -> *mut rocksdb_filterpolicy_t = rocksdb_filterpolicy_create_ribbon;
+const _: unsafe extern "C" fn(f64, c_int) -> *mut rocksdb_filterpolicy_t = rocksdb_filterpolicy_create_ribbon_hybrid;
+const _: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize, *const *const c_char, *const usize, c_int, *mut c_uchar, *mut usize) -> *mut c_char>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const *const c_char, *const usize, c_int, *mut c_uchar, *mut usize) -> *mut c_char>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>, Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>) -> *mut rocksdb_mergeoperator_t = rocksdb_mergeoperator_create;
 const _: unsafe extern "C" fn(*mut rocksdb_mergeoperator_t) = rocksdb_mergeoperator_destroy;
 const _: unsafe extern "C" fn() -> *mut rocksdb_readoptions_t = rocksdb_readoptions_create;
 const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) = rocksdb_readoptions_destroy;
 const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, u64) = rocksdb_readoptions_set_deadline;
 const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> u64 = rocksdb_readoptions_get_deadline;
 const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, u64) = rocksdb_readoptions_set_io_timeout;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> u64 =
-    rocksdb_readoptions_get_io_timeout;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_int) =
-    rocksdb_readoptions_set_read_tier;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_int =
-    rocksdb_readoptions_get_read_tier;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_int) =
-    rocksdb_readoptions_set_rate_limiter_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_int =
-    rocksdb_readoptions_get_rate_limiter_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, u64) =
-    rocksdb_readoptions_set_value_size_soft_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> u64 =
-    rocksdb_readoptions_get_value_size_soft_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_verify_checksums;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_verify_checksums;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_fill_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_fill_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_ignore_range_deletions;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_ignore_range_deletions;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_async_io;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_async_io;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_optimize_multiget_for_io;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_optimize_multiget_for_io;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, usize) =
-    rocksdb_readoptions_set_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> usize =
-    rocksdb_readoptions_get_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, u64) =
-    rocksdb_readoptions_set_max_skippable_internal_keys;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> u64 =
-    rocksdb_readoptions_get_max_skippable_internal_keys;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_tailing;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_tailing;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_total_order_seek;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_total_order_seek;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_auto_prefix_mode;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_auto_prefix_mode;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_prefix_same_as_start;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_prefix_same_as_start;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_pin_data;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_pin_data;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_adaptive_readahead;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_adaptive_readahead;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_background_purge_on_iterator_cleanup;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_background_purge_on_iterator_cleanup;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_auto_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_auto_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_allow_unprepared_value;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_allow_unprepared_value;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) =
-    rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_get_auto_refresh_iterator_with_snapshot;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_int) =
-    rocksdb_readoptions_set_io_activity;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_int =
-    rocksdb_readoptions_get_io_activity;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const rocksdb_snapshot_t) =
-    rocksdb_readoptions_set_snapshot;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize) =
-    rocksdb_readoptions_set_iterate_upper_bound;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize) =
-    rocksdb_readoptions_set_iterate_lower_bound;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize) =
-    rocksdb_readoptions_set_timestamp;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize) =
-    rocksdb_readoptions_set_iter_start_ts;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, usize) =
-    rocksdb_readoptions_set_merge_operand_count_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) =
-    rocksdb_readoptions_clear_merge_operand_count_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_has_merge_operand_count_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> usize =
-    rocksdb_readoptions_get_merge_operand_count_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize) =
-    rocksdb_readoptions_set_request_id;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> u64 = rocksdb_readoptions_get_io_timeout;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_int) = rocksdb_readoptions_set_read_tier;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_int = rocksdb_readoptions_get_read_tier;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_int) = rocksdb_readoptions_set_rate_limiter_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_int = rocksdb_readoptions_get_rate_limiter_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, u64) = rocksdb_readoptions_set_value_size_soft_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> u64 = rocksdb_readoptions_get_value_size_soft_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_verify_checksums;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_verify_checksums;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_fill_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_fill_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_ignore_range_deletions;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_ignore_range_deletions;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_async_io;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_async_io;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_optimize_multiget_for_io;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_optimize_multiget_for_io;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, usize) = rocksdb_readoptions_set_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> usize = rocksdb_readoptions_get_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, u64) = rocksdb_readoptions_set_max_skippable_internal_keys;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> u64 = rocksdb_readoptions_get_max_skippable_internal_keys;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_tailing;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_tailing;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_total_order_seek;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_total_order_seek;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_auto_prefix_mode;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_auto_prefix_mode;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_prefix_same_as_start;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_prefix_same_as_start;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_pin_data;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_pin_data;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_adaptive_readahead;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_adaptive_readahead;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_background_purge_on_iterator_cleanup;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_background_purge_on_iterator_cleanup;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_auto_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_auto_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_allow_unprepared_value;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_allow_unprepared_value;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_uchar) = rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_get_auto_refresh_iterator_with_snapshot;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, c_int) = rocksdb_readoptions_set_io_activity;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_int = rocksdb_readoptions_get_io_activity;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const rocksdb_snapshot_t) = rocksdb_readoptions_set_snapshot;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize) = rocksdb_readoptions_set_iterate_upper_bound;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize) = rocksdb_readoptions_set_iterate_lower_bound;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize) = rocksdb_readoptions_set_timestamp;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize) = rocksdb_readoptions_set_iter_start_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, usize) = rocksdb_readoptions_set_merge_operand_count_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) = rocksdb_readoptions_clear_merge_operand_count_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_has_merge_operand_count_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) -> usize = rocksdb_readoptions_get_merge_operand_count_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize) = rocksdb_readoptions_set_request_id;
 const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) = rocksdb_readoptions_clear_request_id;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *mut usize) -> *const c_char =
-    rocksdb_readoptions_get_request_id;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_readoptions_t,
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void)>,
-    rocksdb_readoptions_table_filter_cb,
-) = rocksdb_readoptions_set_table_filter;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *mut usize) -> *const c_char = rocksdb_readoptions_get_request_id;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, rocksdb_readoptions_table_filter_cb) = rocksdb_readoptions_set_table_filter;
 const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) = rocksdb_readoptions_clear_table_filter;
-const _: unsafe extern "C" fn(*const rocksdb_readoptions_t) -> c_uchar =
-    rocksdb_readoptions_has_table_filter;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize, *mut *mut c_char) =
-    rocksdb_readoptions_set_table_index_factory_from_string;
-const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) =
-    rocksdb_readoptions_clear_table_index_factory;
-const _: unsafe extern "C" fn(*const rocksdb_readoptions_t, *mut usize) -> *const c_char =
-    rocksdb_readoptions_get_table_index_factory_name;
+const _: unsafe extern "C" fn(*const rocksdb_readoptions_t) -> c_uchar = rocksdb_readoptions_has_table_filter;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t, *const c_char, usize, *mut *mut c_char) = rocksdb_readoptions_set_table_index_factory_from_string;
+const _: unsafe extern "C" fn(*mut rocksdb_readoptions_t) = rocksdb_readoptions_clear_table_index_factory;
+const _: unsafe extern "C" fn(*const rocksdb_readoptions_t, *mut usize) -> *const c_char = rocksdb_readoptions_get_table_index_factory_name;
 const _: unsafe extern "C" fn() -> *mut rocksdb_writeoptions_t = rocksdb_writeoptions_create;
 const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) = rocksdb_writeoptions_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_compaction_options_t =
-    rocksdb_compaction_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) =
-    rocksdb_compaction_options_destroy;
+const _: unsafe extern "C" fn() -> *mut rocksdb_compaction_options_t = rocksdb_compaction_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) = rocksdb_compaction_options_destroy;
 const _: unsafe extern "C" fn() -> *mut c_uchar = rocksdb_compaction_options_canceled_create;
 const _: unsafe extern "C" fn(*mut c_uchar) = rocksdb_compaction_options_canceled_destroy;
 const _: unsafe extern "C" fn(*mut c_uchar, c_uchar) = rocksdb_compaction_options_canceled_set;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, *mut c_uchar) =
-    rocksdb_compaction_options_set_canceled;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, *mut c_uchar) = rocksdb_compaction_options_set_canceled;
 const _: unsafe extern "C" fn() -> *mut rocksdb_compactoptions_t = rocksdb_compactoptions_create;
 const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) = rocksdb_compactoptions_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_uchar) =
-    rocksdb_compactoptions_set_exclusive_manual_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_uchar =
-    rocksdb_compactoptions_get_exclusive_manual_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_uchar) =
-    rocksdb_compactoptions_set_bottommost_level_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_uchar =
-    rocksdb_compactoptions_get_bottommost_level_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_uchar) =
-    rocksdb_compactoptions_set_change_level;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_uchar =
-    rocksdb_compactoptions_get_change_level;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_int) =
-    rocksdb_compactoptions_set_target_level;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_int =
-    rocksdb_compactoptions_get_target_level;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_int) =
-    rocksdb_compactoptions_set_target_path_id;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_int =
-    rocksdb_compactoptions_get_target_path_id;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_uchar) =
-    rocksdb_compactoptions_set_allow_write_stall;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_uchar =
-    rocksdb_compactoptions_get_allow_write_stall;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_int) =
-    rocksdb_compactoptions_set_max_subcompactions;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_int =
-    rocksdb_compactoptions_get_max_subcompactions;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, *mut c_char, usize) =
-    rocksdb_compactoptions_set_full_history_ts_low;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_uchar) = rocksdb_compactoptions_set_exclusive_manual_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_uchar = rocksdb_compactoptions_get_exclusive_manual_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_uchar) = rocksdb_compactoptions_set_bottommost_level_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_uchar = rocksdb_compactoptions_get_bottommost_level_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_uchar) = rocksdb_compactoptions_set_change_level;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_uchar = rocksdb_compactoptions_get_change_level;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_int) = rocksdb_compactoptions_set_target_level;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_int = rocksdb_compactoptions_get_target_level;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_int) = rocksdb_compactoptions_set_target_path_id;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_int = rocksdb_compactoptions_get_target_path_id;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_uchar) = rocksdb_compactoptions_set_allow_write_stall;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_uchar = rocksdb_compactoptions_get_allow_write_stall;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_int) = rocksdb_compactoptions_set_max_subcompactions;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_int = rocksdb_compactoptions_get_max_subcompactions;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, *mut c_char, usize) = rocksdb_compactoptions_set_full_history_ts_low;
 const _: unsafe extern "C" fn() -> *mut rocksdb_flushoptions_t = rocksdb_flushoptions_create;
 const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t) = rocksdb_flushoptions_destroy;
 const _: unsafe extern "C" fn() -> *mut rocksdb_flushwaloptions_t = rocksdb_flushwaloptions_create;
 const _: unsafe extern "C" fn(*mut rocksdb_flushwaloptions_t) = rocksdb_flushwaloptions_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_flushwaloptions_t, *mut *mut c_char) =
-    rocksdb_flush_wal_with_options;
-const _: unsafe extern "C" fn(*mut *mut c_char) -> *mut rocksdb_memory_allocator_t =
-    rocksdb_jemalloc_nodump_allocator_create;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_flushwaloptions_t, *mut *mut c_char) = rocksdb_flush_wal_with_options;
+const _: unsafe extern "C" fn(*mut *mut c_char) -> *mut rocksdb_memory_allocator_t = rocksdb_jemalloc_nodump_allocator_create;
 const _: unsafe extern "C" fn(*mut rocksdb_memory_allocator_t) = rocksdb_memory_allocator_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_lru_cache_options_t =
-    rocksdb_lru_cache_options_create;
+const _: unsafe extern "C" fn() -> *mut rocksdb_lru_cache_options_t = rocksdb_lru_cache_options_create;
 const _: unsafe extern "C" fn(*mut rocksdb_lru_cache_options_t) = rocksdb_lru_cache_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_lru_cache_options_t, usize) =
-    rocksdb_lru_cache_options_set_capacity;
-const _: unsafe extern "C" fn(*mut rocksdb_lru_cache_options_t, c_int) =
-    rocksdb_lru_cache_options_set_num_shard_bits;
-const _: unsafe extern "C" fn(*mut rocksdb_lru_cache_options_t, *mut rocksdb_memory_allocator_t) =
-    rocksdb_lru_cache_options_set_memory_allocator;
+const _: unsafe extern "C" fn(*mut rocksdb_lru_cache_options_t, usize) = rocksdb_lru_cache_options_set_capacity;
+const _: unsafe extern "C" fn(*mut rocksdb_lru_cache_options_t, c_int) = rocksdb_lru_cache_options_set_num_shard_bits;
+const _: unsafe extern "C" fn(*mut rocksdb_lru_cache_options_t, *mut rocksdb_memory_allocator_t) = rocksdb_lru_cache_options_set_memory_allocator;
 const _: unsafe extern "C" fn(usize) -> *mut rocksdb_cache_t = rocksdb_cache_create_lru;
-const _: unsafe extern "C" fn(usize) -> *mut rocksdb_cache_t =
-    rocksdb_cache_create_lru_with_strict_capacity_limit;
-const _: unsafe extern "C" fn(*const rocksdb_lru_cache_options_t) -> *mut rocksdb_cache_t =
-    rocksdb_cache_create_lru_opts;
+const _: unsafe extern "C" fn(usize) -> *mut rocksdb_cache_t = rocksdb_cache_create_lru_with_strict_capacity_limit;
+const _: unsafe extern "C" fn(*const rocksdb_lru_cache_options_t) -> *mut rocksdb_cache_t = rocksdb_cache_create_lru_opts;
 const _: unsafe extern "C" fn(*mut rocksdb_cache_t) = rocksdb_cache_destroy;
 const _: unsafe extern "C" fn(*mut rocksdb_cache_t) = rocksdb_cache_disown_data;
 const _: unsafe extern "C" fn(*mut rocksdb_cache_t, usize) = rocksdb_cache_set_capacity;
 const _: unsafe extern "C" fn(*const rocksdb_cache_t) -> usize = rocksdb_cache_get_capacity;
 const _: unsafe extern "C" fn(*const rocksdb_cache_t) -> usize = rocksdb_cache_get_usage;
 const _: unsafe extern "C" fn(*const rocksdb_cache_t) -> usize = rocksdb_cache_get_pinned_usage;
-const _: unsafe extern "C" fn(*const rocksdb_cache_t) -> usize =
-    rocksdb_cache_get_table_address_count;
+const _: unsafe extern "C" fn(*const rocksdb_cache_t) -> usize = rocksdb_cache_get_table_address_count;
 const _: unsafe extern "C" fn(*const rocksdb_cache_t) -> usize = rocksdb_cache_get_occupancy_count;
-const _: unsafe extern "C" fn(usize, bool) -> *mut rocksdb_write_buffer_manager_t =
-    rocksdb_write_buffer_manager_create;
-const _: unsafe extern "C" fn(
-    usize,
-    *const rocksdb_cache_t,
-    bool,
-) -> *mut rocksdb_write_buffer_manager_t = rocksdb_write_buffer_manager_create_with_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) =
-    rocksdb_write_buffer_manager_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> bool =
-    rocksdb_write_buffer_manager_enabled;
-const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> bool =
-    rocksdb_write_buffer_manager_cost_to_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> usize =
-    rocksdb_write_buffer_manager_memory_usage;
-const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> usize =
-    rocksdb_write_buffer_manager_mutable_memtable_memory_usage;
-const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> usize =
-    rocksdb_write_buffer_manager_dummy_entries_in_cache_usage;
-const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> usize =
-    rocksdb_write_buffer_manager_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t, usize) =
-    rocksdb_write_buffer_manager_set_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t, bool) =
-    rocksdb_write_buffer_manager_set_allow_stall;
-const _: unsafe extern "C" fn(*mut rocksdb_env_t) -> *mut rocksdb_sst_file_manager_t =
-    rocksdb_sst_file_manager_create;
+const _: unsafe extern "C" fn(usize, bool) -> *mut rocksdb_write_buffer_manager_t = rocksdb_write_buffer_manager_create;
+const _: unsafe extern "C" fn(usize, *const rocksdb_cache_t, bool) -> *mut rocksdb_write_buffer_manager_t = rocksdb_write_buffer_manager_create_with_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) = rocksdb_write_buffer_manager_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> bool = rocksdb_write_buffer_manager_enabled;
+const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> bool = rocksdb_write_buffer_manager_cost_to_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> usize = rocksdb_write_buffer_manager_memory_usage;
+const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> usize = rocksdb_write_buffer_manager_mutable_memtable_memory_usage;
+const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> usize = rocksdb_write_buffer_manager_dummy_entries_in_cache_usage;
+const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t) -> usize = rocksdb_write_buffer_manager_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t, usize) = rocksdb_write_buffer_manager_set_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_write_buffer_manager_t, bool) = rocksdb_write_buffer_manager_set_allow_stall;
+const _: unsafe extern "C" fn(*mut rocksdb_env_t) -> *mut rocksdb_sst_file_manager_t = rocksdb_sst_file_manager_create;
 const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) = rocksdb_sst_file_manager_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t, u64) =
-    rocksdb_sst_file_manager_set_max_allowed_space_usage;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t, u64) =
-    rocksdb_sst_file_manager_set_compaction_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> bool =
-    rocksdb_sst_file_manager_is_max_allowed_space_reached;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> bool =
-    rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> u64 =
-    rocksdb_sst_file_manager_get_total_size;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> i64 =
-    rocksdb_sst_file_manager_get_delete_rate_bytes_per_second;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t, i64) =
-    rocksdb_sst_file_manager_set_delete_rate_bytes_per_second;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> f64 =
-    rocksdb_sst_file_manager_get_max_trash_db_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t, f64) =
-    rocksdb_sst_file_manager_set_max_trash_db_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> u64 =
-    rocksdb_sst_file_manager_get_total_trash_size;
-const _: unsafe extern "C" fn(usize, usize) -> *mut rocksdb_hyper_clock_cache_options_t =
-    rocksdb_hyper_clock_cache_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_hyper_clock_cache_options_t) =
-    rocksdb_hyper_clock_cache_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_hyper_clock_cache_options_t, usize) =
-    rocksdb_hyper_clock_cache_options_set_capacity;
-const _: unsafe extern "C" fn(*mut rocksdb_hyper_clock_cache_options_t, usize) =
-    rocksdb_hyper_clock_cache_options_set_estimated_entry_charge;
-const _: unsafe extern "C" fn(*mut rocksdb_hyper_clock_cache_options_t, c_int) =
-    rocksdb_hyper_clock_cache_options_set_num_shard_bits;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_hyper_clock_cache_options_t,
-    *mut rocksdb_memory_allocator_t,
-) = rocksdb_hyper_clock_cache_options_set_memory_allocator;
-const _: unsafe extern "C" fn(usize, usize) -> *mut rocksdb_cache_t =
-    rocksdb_cache_create_hyper_clock;
-const _: unsafe extern "C" fn(*const rocksdb_hyper_clock_cache_options_t) -> *mut rocksdb_cache_t =
-    rocksdb_cache_create_hyper_clock_opts;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t, u64) = rocksdb_sst_file_manager_set_max_allowed_space_usage;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t, u64) = rocksdb_sst_file_manager_set_compaction_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> bool = rocksdb_sst_file_manager_is_max_allowed_space_reached;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> bool = rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> u64 = rocksdb_sst_file_manager_get_total_size;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> i64 = rocksdb_sst_file_manager_get_delete_rate_bytes_per_second;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t, i64) = rocksdb_sst_file_manager_set_delete_rate_bytes_per_second;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> f64 = rocksdb_sst_file_manager_get_max_trash_db_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t, f64) = rocksdb_sst_file_manager_set_max_trash_db_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_manager_t) -> u64 = rocksdb_sst_file_manager_get_total_trash_size;
+const _: unsafe extern "C" fn(usize, usize) -> *mut rocksdb_hyper_clock_cache_options_t = rocksdb_hyper_clock_cache_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_hyper_clock_cache_options_t) = rocksdb_hyper_clock_cache_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_hyper_clock_cache_options_t, usize) = rocksdb_hyper_clock_cache_options_set_capacity;
+const _: unsafe extern "C" fn(*mut rocksdb_hyper_clock_cache_options_t, usize) = rocksdb_hyper_clock_cache_options_set_estimated_entry_charge;
+const _: unsafe extern "C" fn(*mut rocksdb_hyper_clock_cache_options_t, c_int) = rocksdb_hyper_clock_cache_options_set_num_shard_bits;
+const _: unsafe extern "C" fn(*mut rocksdb_hyper_clock_cache_options_t, *mut rocksdb_memory_allocator_t) = rocksdb_hyper_clock_cache_options_set_memory_allocator;
+const _: unsafe extern "C" fn(usize, usize) -> *mut rocksdb_cache_t = rocksdb_cache_create_hyper_clock;
+const _: unsafe extern "C" fn(*const rocksdb_hyper_clock_cache_options_t) -> *mut rocksdb_cache_t = rocksdb_cache_create_hyper_clock_opts;
 const _: unsafe extern "C" fn(*const c_char, u64) -> *mut rocksdb_dbpath_t = rocksdb_dbpath_create;
 const _: unsafe extern "C" fn(*mut rocksdb_dbpath_t) = rocksdb_dbpath_destroy;
 const _: unsafe extern "C" fn() -> *mut rocksdb_env_t = rocksdb_create_default_env;
 const _: unsafe extern "C" fn() -> *mut rocksdb_env_t = rocksdb_create_mem_env;
 const _: unsafe extern "C" fn(*mut rocksdb_env_t, c_int) = rocksdb_env_set_background_threads;
 const _: unsafe extern "C" fn(*mut rocksdb_env_t) -> c_int = rocksdb_env_get_background_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_env_t, c_int) =
-    rocksdb_env_set_high_priority_background_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_env_t) -> c_int =
-    rocksdb_env_get_high_priority_background_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_env_t, c_int) =
-    rocksdb_env_set_low_priority_background_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_env_t) -> c_int =
-    rocksdb_env_get_low_priority_background_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_env_t, c_int) =
-    rocksdb_env_set_bottom_priority_background_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_env_t) -> c_int =
-    rocksdb_env_get_bottom_priority_background_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_env_t, c_int) = rocksdb_env_set_high_priority_background_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_env_t) -> c_int = rocksdb_env_get_high_priority_background_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_env_t, c_int) = rocksdb_env_set_low_priority_background_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_env_t) -> c_int = rocksdb_env_get_low_priority_background_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_env_t, c_int) = rocksdb_env_set_bottom_priority_background_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_env_t) -> c_int = rocksdb_env_get_bottom_priority_background_threads;
 const _: unsafe extern "C" fn(*mut rocksdb_env_t) = rocksdb_env_join_all_threads;
 const _: unsafe extern "C" fn(*mut rocksdb_env_t) = rocksdb_env_lower_thread_pool_io_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_env_t) =
-    rocksdb_env_lower_high_priority_thread_pool_io_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_env_t) = rocksdb_env_lower_high_priority_thread_pool_io_priority;
 const _: unsafe extern "C" fn(*mut rocksdb_env_t) = rocksdb_env_lower_thread_pool_cpu_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_env_t) =
-    rocksdb_env_lower_high_priority_thread_pool_cpu_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_env_t) = rocksdb_env_lower_high_priority_thread_pool_cpu_priority;
 const _: unsafe extern "C" fn(*mut rocksdb_env_t) = rocksdb_env_destroy;
 const _: unsafe extern "C" fn() -> *mut rocksdb_envoptions_t = rocksdb_envoptions_create;
 const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) = rocksdb_envoptions_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, *mut rocksdb_ratelimiter_t) =
-    rocksdb_envoptions_set_rate_limiter;
-const _: unsafe extern "C" fn(*mut rocksdb_env_t, *const c_char, *mut *mut c_char) =
-    rocksdb_create_dir_if_missing;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, *mut rocksdb_ratelimiter_t) = rocksdb_envoptions_set_rate_limiter;
+const _: unsafe extern "C" fn(*mut rocksdb_env_t, *const c_char, *mut *mut c_char) = rocksdb_create_dir_if_missing;
 const _: unsafe extern "C" fn() -> *mut rocksdb_trace_options_t = rocksdb_trace_options_create;
 const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t) = rocksdb_trace_options_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_env_t,
-    *const rocksdb_envoptions_t,
-    *const c_char,
-    *mut *mut c_char,
-) -> *mut rocksdb_trace_reader_t = rocksdb_trace_reader_create;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_trace_reader_t,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_trace_reader_read;
-const _: unsafe extern "C" fn(*mut rocksdb_trace_reader_t, *mut *mut c_char) =
-    rocksdb_trace_reader_reset;
-const _: unsafe extern "C" fn(*mut rocksdb_trace_reader_t, *mut *mut c_char) =
-    rocksdb_trace_reader_close;
+const _: unsafe extern "C" fn(*mut rocksdb_env_t, *const rocksdb_envoptions_t, *const c_char, *mut *mut c_char) -> *mut rocksdb_trace_reader_t = rocksdb_trace_reader_create;
+const _: unsafe extern "C" fn(*mut rocksdb_trace_reader_t, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_trace_reader_read;
+const _: unsafe extern "C" fn(*mut rocksdb_trace_reader_t, *mut *mut c_char) = rocksdb_trace_reader_reset;
+const _: unsafe extern "C" fn(*mut rocksdb_trace_reader_t, *mut *mut c_char) = rocksdb_trace_reader_close;
 const _: unsafe extern "C" fn(*mut rocksdb_trace_reader_t) = rocksdb_trace_reader_destroy;
 const _: unsafe extern "C" fn() -> *mut rocksdb_replay_options_t = rocksdb_replay_options_create;
 const _: unsafe extern "C" fn(*mut rocksdb_replay_options_t) = rocksdb_replay_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_replay_options_t, u32) =
-    rocksdb_replay_options_set_num_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_replay_options_t) -> u32 =
-    rocksdb_replay_options_get_num_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_replay_options_t, f64) =
-    rocksdb_replay_options_set_fast_forward;
-const _: unsafe extern "C" fn(*mut rocksdb_replay_options_t) -> f64 =
-    rocksdb_replay_options_get_fast_forward;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    usize,
-    *mut rocksdb_env_t,
-    *const rocksdb_envoptions_t,
-    *const c_char,
-    *mut *mut c_char,
-) -> *mut rocksdb_replayer_t = rocksdb_new_default_replayer;
+const _: unsafe extern "C" fn(*mut rocksdb_replay_options_t, u32) = rocksdb_replay_options_set_num_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_replay_options_t) -> u32 = rocksdb_replay_options_get_num_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_replay_options_t, f64) = rocksdb_replay_options_set_fast_forward;
+const _: unsafe extern "C" fn(*mut rocksdb_replay_options_t) -> f64 = rocksdb_replay_options_get_fast_forward;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut rocksdb_column_family_handle_t, usize, *mut rocksdb_env_t, *const rocksdb_envoptions_t, *const c_char, *mut *mut c_char) -> *mut rocksdb_replayer_t = rocksdb_new_default_replayer;
 const _: unsafe extern "C" fn(*mut rocksdb_replayer_t, *mut *mut c_char) = rocksdb_replayer_prepare;
-const _: unsafe extern "C" fn(*const rocksdb_replayer_t) -> u64 =
-    rocksdb_replayer_get_header_timestamp;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_replayer_t,
-    *const rocksdb_replay_options_t,
-    *mut *mut c_char,
-) = rocksdb_replayer_replay;
+const _: unsafe extern "C" fn(*const rocksdb_replayer_t) -> u64 = rocksdb_replayer_get_header_timestamp;
+const _: unsafe extern "C" fn(*mut rocksdb_replayer_t, *const rocksdb_replay_options_t, *mut *mut c_char) = rocksdb_replayer_replay;
 const _: unsafe extern "C" fn(*mut rocksdb_replayer_t) = rocksdb_replayer_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_block_cache_trace_options_t =
-    rocksdb_block_cache_trace_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_options_t) =
-    rocksdb_block_cache_trace_options_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_block_cache_trace_writer_options_t =
-    rocksdb_block_cache_trace_writer_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_writer_options_t) =
-    rocksdb_block_cache_trace_writer_options_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_env_t,
-    *const rocksdb_envoptions_t,
-    *const rocksdb_trace_options_t,
-    *const c_char,
-    *mut *mut c_char,
-) = rocksdb_start_trace;
+const _: unsafe extern "C" fn() -> *mut rocksdb_block_cache_trace_options_t = rocksdb_block_cache_trace_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_options_t) = rocksdb_block_cache_trace_options_destroy;
+const _: unsafe extern "C" fn() -> *mut rocksdb_block_cache_trace_writer_options_t = rocksdb_block_cache_trace_writer_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_writer_options_t) = rocksdb_block_cache_trace_writer_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_env_t, *const rocksdb_envoptions_t, *const rocksdb_trace_options_t, *const c_char, *mut *mut c_char) = rocksdb_start_trace;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = rocksdb_end_trace;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_env_t,
-    *const rocksdb_envoptions_t,
-    *const rocksdb_trace_options_t,
-    *const c_char,
-    *mut *mut c_char,
-) = rocksdb_start_io_trace;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_env_t, *const rocksdb_envoptions_t, *const rocksdb_trace_options_t, *const c_char, *mut *mut c_char) = rocksdb_start_io_trace;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = rocksdb_end_io_trace;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_env_t,
-    *const rocksdb_envoptions_t,
-    *const rocksdb_trace_options_t,
-    *const c_char,
-    *mut *mut c_char,
-) = rocksdb_start_block_cache_trace;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_env_t,
-    *const rocksdb_envoptions_t,
-    *const rocksdb_block_cache_trace_options_t,
-    *const rocksdb_block_cache_trace_writer_options_t,
-    *const c_char,
-    *mut *mut c_char,
-) = rocksdb_start_block_cache_trace_with_options;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_env_t, *const rocksdb_envoptions_t, *const rocksdb_trace_options_t, *const c_char, *mut *mut c_char) = rocksdb_start_block_cache_trace;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_env_t, *const rocksdb_envoptions_t, *const rocksdb_block_cache_trace_options_t, *const rocksdb_block_cache_trace_writer_options_t, *const c_char, *mut *mut c_char) = rocksdb_start_block_cache_trace_with_options;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = rocksdb_end_block_cache_trace;
-const _: unsafe extern "C" fn(
-    *const rocksdb_envoptions_t,
-    *const rocksdb_options_t,
-) -> *mut rocksdb_sstfilewriter_t = rocksdb_sstfilewriter_create;
-const _: unsafe extern "C" fn(
-    *const rocksdb_envoptions_t,
-    *const rocksdb_options_t,
-    *const rocksdb_comparator_t,
-) -> *mut rocksdb_sstfilewriter_t = rocksdb_sstfilewriter_create_with_comparator;
-const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *const c_char, *mut *mut c_char) =
-    rocksdb_sstfilewriter_open;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_sstfilewriter_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_sstfilewriter_add;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_sstfilewriter_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_sstfilewriter_put;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_sstfilewriter_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_sstfilewriter_put_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_sstfilewriter_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_sstfilewriter_merge;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_sstfilewriter_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_sstfilewriter_delete;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_sstfilewriter_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_sstfilewriter_delete_with_ts;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_sstfilewriter_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_sstfilewriter_delete_range;
-const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *mut *mut c_char) =
-    rocksdb_sstfilewriter_finish;
-const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *mut u64) =
-    rocksdb_sstfilewriter_file_size;
+const _: unsafe extern "C" fn(*const rocksdb_envoptions_t, *const rocksdb_options_t) -> *mut rocksdb_sstfilewriter_t = rocksdb_sstfilewriter_create;
+const _: unsafe extern "C" fn(*const rocksdb_envoptions_t, *const rocksdb_options_t, *const rocksdb_comparator_t) -> *mut rocksdb_sstfilewriter_t = rocksdb_sstfilewriter_create_with_comparator;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *const c_char, *mut *mut c_char) = rocksdb_sstfilewriter_open;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_sstfilewriter_add;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_sstfilewriter_put;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *const c_char, usize, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_sstfilewriter_put_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_sstfilewriter_merge;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *const c_char, usize, *mut *mut c_char) = rocksdb_sstfilewriter_delete;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_sstfilewriter_delete_with_ts;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_sstfilewriter_delete_range;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *mut *mut c_char) = rocksdb_sstfilewriter_finish;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *mut u64) = rocksdb_sstfilewriter_file_size;
 const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t) = rocksdb_sstfilewriter_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_ingestexternalfileoptions_t =
-    rocksdb_ingestexternalfileoptions_create;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_move_files;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_snapshot_consistency;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_allow_global_seqno;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_allow_blocking_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_ingest_behind;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_fail_if_not_bottommost_level;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) =
-    rocksdb_ingestexternalfileoptions_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const *const c_char,
-    usize,
-    *const rocksdb_ingestexternalfileoptions_t,
-    *mut *mut c_char,
-) = rocksdb_ingest_external_file;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *const *const c_char,
-    usize,
-    *const rocksdb_ingestexternalfileoptions_t,
-    *mut *mut c_char,
-) = rocksdb_ingest_external_file_cf;
+const _: unsafe extern "C" fn() -> *mut rocksdb_ingestexternalfileoptions_t = rocksdb_ingestexternalfileoptions_create;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_move_files;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_snapshot_consistency;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_allow_global_seqno;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_allow_blocking_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_ingest_behind;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_fail_if_not_bottommost_level;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) = rocksdb_ingestexternalfileoptions_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const *const c_char, usize, *const rocksdb_ingestexternalfileoptions_t, *mut *mut c_char) = rocksdb_ingest_external_file;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *const *const c_char, usize, *const rocksdb_ingestexternalfileoptions_t, *mut *mut c_char) = rocksdb_ingest_external_file_cf;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = rocksdb_try_catch_up_with_primary;
-const _: unsafe extern "C" fn(
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void)>,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char>,
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_uchar>,
-    Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>,
-) -> *mut rocksdb_slicetransform_t = rocksdb_slicetransform_create;
-const _: unsafe extern "C" fn(usize) -> *mut rocksdb_slicetransform_t =
-    rocksdb_slicetransform_create_fixed_prefix;
-const _: unsafe extern "C" fn() -> *mut rocksdb_slicetransform_t =
-    rocksdb_slicetransform_create_noop;
+const _: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char>, Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_uchar>, Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>) -> *mut rocksdb_slicetransform_t = rocksdb_slicetransform_create;
+const _: unsafe extern "C" fn(usize) -> *mut rocksdb_slicetransform_t = rocksdb_slicetransform_create_fixed_prefix;
+const _: unsafe extern "C" fn() -> *mut rocksdb_slicetransform_t = rocksdb_slicetransform_create_noop;
 const _: unsafe extern "C" fn(*mut rocksdb_slicetransform_t) = rocksdb_slicetransform_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_universal_compaction_options_t =
-    rocksdb_universal_compaction_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) =
-    rocksdb_universal_compaction_options_set_size_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int =
-    rocksdb_universal_compaction_options_get_size_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) =
-    rocksdb_universal_compaction_options_set_min_merge_width;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int =
-    rocksdb_universal_compaction_options_get_min_merge_width;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) =
-    rocksdb_universal_compaction_options_set_max_merge_width;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int =
-    rocksdb_universal_compaction_options_get_max_merge_width;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) =
-    rocksdb_universal_compaction_options_set_max_size_amplification_percent;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int =
-    rocksdb_universal_compaction_options_get_max_size_amplification_percent;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) =
-    rocksdb_universal_compaction_options_set_compression_size_percent;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int =
-    rocksdb_universal_compaction_options_get_compression_size_percent;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) =
-    rocksdb_universal_compaction_options_set_stop_style;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int =
-    rocksdb_universal_compaction_options_get_stop_style;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) =
-    rocksdb_universal_compaction_options_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_fifo_compaction_options_t =
-    rocksdb_fifo_compaction_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, c_uchar) =
-    rocksdb_fifo_compaction_options_set_allow_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> c_uchar =
-    rocksdb_fifo_compaction_options_get_allow_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, u64) =
-    rocksdb_fifo_compaction_options_set_max_table_files_size;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> u64 =
-    rocksdb_fifo_compaction_options_get_max_table_files_size;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, u64) =
-    rocksdb_fifo_compaction_options_set_max_data_files_size;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> u64 =
-    rocksdb_fifo_compaction_options_get_max_data_files_size;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, c_uchar) =
-    rocksdb_fifo_compaction_options_set_use_kv_ratio_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> c_uchar =
-    rocksdb_fifo_compaction_options_get_use_kv_ratio_compaction;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) =
-    rocksdb_fifo_compaction_options_destroy;
+const _: unsafe extern "C" fn() -> *mut rocksdb_universal_compaction_options_t = rocksdb_universal_compaction_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) = rocksdb_universal_compaction_options_set_size_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int = rocksdb_universal_compaction_options_get_size_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) = rocksdb_universal_compaction_options_set_min_merge_width;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int = rocksdb_universal_compaction_options_get_min_merge_width;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) = rocksdb_universal_compaction_options_set_max_merge_width;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int = rocksdb_universal_compaction_options_get_max_merge_width;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) = rocksdb_universal_compaction_options_set_max_size_amplification_percent;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int = rocksdb_universal_compaction_options_get_max_size_amplification_percent;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) = rocksdb_universal_compaction_options_set_compression_size_percent;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int = rocksdb_universal_compaction_options_get_compression_size_percent;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) = rocksdb_universal_compaction_options_set_stop_style;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int = rocksdb_universal_compaction_options_get_stop_style;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) = rocksdb_universal_compaction_options_destroy;
+const _: unsafe extern "C" fn() -> *mut rocksdb_fifo_compaction_options_t = rocksdb_fifo_compaction_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, c_uchar) = rocksdb_fifo_compaction_options_set_allow_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> c_uchar = rocksdb_fifo_compaction_options_get_allow_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, u64) = rocksdb_fifo_compaction_options_set_max_table_files_size;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> u64 = rocksdb_fifo_compaction_options_get_max_table_files_size;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, u64) = rocksdb_fifo_compaction_options_set_max_data_files_size;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> u64 = rocksdb_fifo_compaction_options_get_max_data_files_size;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, c_uchar) = rocksdb_fifo_compaction_options_set_use_kv_ratio_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> c_uchar = rocksdb_fifo_compaction_options_get_use_kv_ratio_compaction;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) = rocksdb_fifo_compaction_options_destroy;
 const _: unsafe extern "C" fn() -> *mut rocksdb_livefiles_t = rocksdb_livefiles_create;
 const _: unsafe extern "C" fn(*const rocksdb_livefiles_t) -> c_int = rocksdb_livefiles_count;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> *const c_char =
-    rocksdb_livefiles_column_family_name;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> *const c_char =
-    rocksdb_livefiles_name;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> *const c_char =
-    rocksdb_livefiles_directory;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> *const c_char = rocksdb_livefiles_column_family_name;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> *const c_char = rocksdb_livefiles_name;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> *const c_char = rocksdb_livefiles_directory;
 const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> c_int = rocksdb_livefiles_level;
 const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> usize = rocksdb_livefiles_size;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int, *mut usize) -> *const c_char =
-    rocksdb_livefiles_smallestkey;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int, *mut usize) -> *const c_char =
-    rocksdb_livefiles_largestkey;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> u64 =
-    rocksdb_livefiles_smallest_seqno;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> u64 =
-    rocksdb_livefiles_largest_seqno;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int, *mut usize) -> *const c_char = rocksdb_livefiles_smallestkey;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int, *mut usize) -> *const c_char = rocksdb_livefiles_largestkey;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> u64 = rocksdb_livefiles_smallest_seqno;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> u64 = rocksdb_livefiles_largest_seqno;
 const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> u64 = rocksdb_livefiles_entries;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> u64 =
-    rocksdb_livefiles_deletions;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_t, c_int) -> u64 = rocksdb_livefiles_deletions;
 const _: unsafe extern "C" fn(*const rocksdb_livefiles_t) = rocksdb_livefiles_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_livefiles_storage_info_options_t =
-    rocksdb_livefiles_storage_info_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t) =
-    rocksdb_livefiles_storage_info_options_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_livefiles_storage_info_options_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_livefiles_storage_info_t = rocksdb_get_livefiles_storage_info;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t) -> usize =
-    rocksdb_livefiles_storage_info_count;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> *const c_char =
-    rocksdb_livefiles_storage_info_relative_filename;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> *const c_char =
-    rocksdb_livefiles_storage_info_directory;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> u64 =
-    rocksdb_livefiles_storage_info_file_number;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> c_int =
-    rocksdb_livefiles_storage_info_file_type;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> u64 =
-    rocksdb_livefiles_storage_info_size;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> c_int =
-    rocksdb_livefiles_storage_info_temperature;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> *const c_char =
-    rocksdb_livefiles_storage_info_file_checksum;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> *const c_char =
-    rocksdb_livefiles_storage_info_file_checksum_func_name;
-const _: unsafe extern "C" fn(
-    *const rocksdb_livefiles_storage_info_t,
-    usize,
-    *mut usize,
-) -> *const c_char = rocksdb_livefiles_storage_info_replacement_contents;
-const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> c_uchar =
-    rocksdb_livefiles_storage_info_trim_to_size;
-const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_t) =
-    rocksdb_livefiles_storage_info_destroy;
+const _: unsafe extern "C" fn() -> *mut rocksdb_livefiles_storage_info_options_t = rocksdb_livefiles_storage_info_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t) = rocksdb_livefiles_storage_info_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_livefiles_storage_info_options_t, *mut *mut c_char) -> *mut rocksdb_livefiles_storage_info_t = rocksdb_get_livefiles_storage_info;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t) -> usize = rocksdb_livefiles_storage_info_count;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> *const c_char = rocksdb_livefiles_storage_info_relative_filename;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> *const c_char = rocksdb_livefiles_storage_info_directory;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> u64 = rocksdb_livefiles_storage_info_file_number;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> c_int = rocksdb_livefiles_storage_info_file_type;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> u64 = rocksdb_livefiles_storage_info_size;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> c_int = rocksdb_livefiles_storage_info_temperature;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> *const c_char = rocksdb_livefiles_storage_info_file_checksum;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> *const c_char = rocksdb_livefiles_storage_info_file_checksum_func_name;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize, *mut usize) -> *const c_char = rocksdb_livefiles_storage_info_replacement_contents;
+const _: unsafe extern "C" fn(*const rocksdb_livefiles_storage_info_t, usize) -> c_uchar = rocksdb_livefiles_storage_info_trim_to_size;
+const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_t) = rocksdb_livefiles_storage_info_destroy;
 const _: unsafe extern "C" fn() -> *mut rocksdb_livefile_t = rocksdb_livefile_create;
-const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, *const c_char) =
-    rocksdb_livefile_set_column_family_name;
+const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, *const c_char) = rocksdb_livefile_set_column_family_name;
 const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, c_int) = rocksdb_livefile_set_level;
 const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, *const c_char) = rocksdb_livefile_set_name;
-const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, *const c_char) =
-    rocksdb_livefile_set_directory;
+const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, *const c_char) = rocksdb_livefile_set_directory;
 const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, usize) = rocksdb_livefile_set_size;
-const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, *const c_char, usize) =
-    rocksdb_livefile_set_smallest_key;
-const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, *const c_char, usize) =
-    rocksdb_livefile_set_largest_key;
+const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, *const c_char, usize) = rocksdb_livefile_set_smallest_key;
+const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, *const c_char, usize) = rocksdb_livefile_set_largest_key;
 const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, u64) = rocksdb_livefile_set_smallest_seqno;
 const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, u64) = rocksdb_livefile_set_largest_seqno;
 const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, u64) = rocksdb_livefile_set_num_entries;
 const _: unsafe extern "C" fn(*mut rocksdb_livefile_t, u64) = rocksdb_livefile_set_num_deletions;
 const _: unsafe extern "C" fn(*mut rocksdb_livefile_t) = rocksdb_livefile_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_livefiles_t, *mut rocksdb_livefile_t) =
-    rocksdb_livefiles_add;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    *mut rocksdb_options_t,
-    *mut *mut c_char,
-) = rocksdb_get_options_from_string;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_delete_file_in_range;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_delete_file_in_range_cf;
-const _: unsafe extern "C" fn(*mut rocksdb_t) -> *mut rocksdb_column_family_metadata_t =
-    rocksdb_get_column_family_metadata;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_column_family_metadata_options_t,
-) -> *mut rocksdb_column_family_metadata_t = rocksdb_get_column_family_metadata_with_options;
-const _: unsafe extern "C" fn() -> *mut rocksdb_column_family_metadata_options_t =
-    rocksdb_column_family_metadata_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_options_t) =
-    rocksdb_column_family_metadata_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_options_t, *const c_char, usize) =
-    rocksdb_column_family_metadata_options_set_start_key;
-const _: unsafe extern "C" fn(
-    *const rocksdb_column_family_metadata_options_t,
-    *mut usize,
-) -> *const c_char = rocksdb_column_family_metadata_options_get_start_key;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_options_t, *const c_char, usize) =
-    rocksdb_column_family_metadata_options_set_end_key;
-const _: unsafe extern "C" fn(
-    *const rocksdb_column_family_metadata_options_t,
-    *mut usize,
-) -> *const c_char = rocksdb_column_family_metadata_options_get_end_key;
-const _: unsafe extern "C" fn() -> *mut rocksdb_import_column_family_options_t =
-    rocksdb_import_column_family_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_import_column_family_options_t, c_uchar) =
-    rocksdb_import_column_family_options_set_move_files;
-const _: unsafe extern "C" fn(*mut rocksdb_import_column_family_options_t) =
-    rocksdb_import_column_family_options_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_export_import_files_metadata_t =
-    rocksdb_export_import_files_metadata_create;
-const _: unsafe extern "C" fn(*mut rocksdb_export_import_files_metadata_t) -> *mut c_char =
-    rocksdb_export_import_files_metadata_get_db_comparator_name;
-const _: unsafe extern "C" fn(*mut rocksdb_export_import_files_metadata_t, *const c_char) =
-    rocksdb_export_import_files_metadata_set_db_comparator_name;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_export_import_files_metadata_t,
-) -> *mut rocksdb_livefiles_t = rocksdb_export_import_files_metadata_get_files;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_export_import_files_metadata_t,
-    *mut rocksdb_livefiles_t,
-) = rocksdb_export_import_files_metadata_set_files;
-const _: unsafe extern "C" fn(*mut rocksdb_export_import_files_metadata_t) =
-    rocksdb_export_import_files_metadata_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-) -> *mut rocksdb_column_family_metadata_t = rocksdb_get_column_family_metadata_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_column_family_handle_t,
-    *const rocksdb_column_family_metadata_options_t,
-) -> *mut rocksdb_column_family_metadata_t = rocksdb_get_column_family_metadata_cf_with_options;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_t) =
-    rocksdb_column_family_metadata_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_t) -> u64 =
-    rocksdb_column_family_metadata_get_size;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_t) -> usize =
-    rocksdb_column_family_metadata_get_file_count;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_t) -> *mut c_char =
-    rocksdb_column_family_metadata_get_name;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_t) -> usize =
-    rocksdb_column_family_metadata_get_level_count;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_column_family_metadata_t,
-    usize,
-) -> *mut rocksdb_level_metadata_t = rocksdb_column_family_metadata_get_level_metadata;
+const _: unsafe extern "C" fn(*mut rocksdb_livefiles_t, *mut rocksdb_livefile_t) = rocksdb_livefiles_add;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, *mut rocksdb_options_t, *mut *mut c_char) = rocksdb_get_options_from_string;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_delete_file_in_range;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_delete_file_in_range_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t) -> *mut rocksdb_column_family_metadata_t = rocksdb_get_column_family_metadata;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_column_family_metadata_options_t) -> *mut rocksdb_column_family_metadata_t = rocksdb_get_column_family_metadata_with_options;
+const _: unsafe extern "C" fn() -> *mut rocksdb_column_family_metadata_options_t = rocksdb_column_family_metadata_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_options_t) = rocksdb_column_family_metadata_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_options_t, *const c_char, usize) = rocksdb_column_family_metadata_options_set_start_key;
+const _: unsafe extern "C" fn(*const rocksdb_column_family_metadata_options_t, *mut usize) -> *const c_char = rocksdb_column_family_metadata_options_get_start_key;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_options_t, *const c_char, usize) = rocksdb_column_family_metadata_options_set_end_key;
+const _: unsafe extern "C" fn(*const rocksdb_column_family_metadata_options_t, *mut usize) -> *const c_char = rocksdb_column_family_metadata_options_get_end_key;
+const _: unsafe extern "C" fn() -> *mut rocksdb_import_column_family_options_t = rocksdb_import_column_family_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_import_column_family_options_t, c_uchar) = rocksdb_import_column_family_options_set_move_files;
+const _: unsafe extern "C" fn(*mut rocksdb_import_column_family_options_t) = rocksdb_import_column_family_options_destroy;
+const _: unsafe extern "C" fn() -> *mut rocksdb_export_import_files_metadata_t = rocksdb_export_import_files_metadata_create;
+const _: unsafe extern "C" fn(*mut rocksdb_export_import_files_metadata_t) -> *mut c_char = rocksdb_export_import_files_metadata_get_db_comparator_name;
+const _: unsafe extern "C" fn(*mut rocksdb_export_import_files_metadata_t, *const c_char) = rocksdb_export_import_files_metadata_set_db_comparator_name;
+const _: unsafe extern "C" fn(*mut rocksdb_export_import_files_metadata_t) -> *mut rocksdb_livefiles_t = rocksdb_export_import_files_metadata_get_files;
+const _: unsafe extern "C" fn(*mut rocksdb_export_import_files_metadata_t, *mut rocksdb_livefiles_t) = rocksdb_export_import_files_metadata_set_files;
+const _: unsafe extern "C" fn(*mut rocksdb_export_import_files_metadata_t) = rocksdb_export_import_files_metadata_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t) -> *mut rocksdb_column_family_metadata_t = rocksdb_get_column_family_metadata_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_column_family_handle_t, *const rocksdb_column_family_metadata_options_t) -> *mut rocksdb_column_family_metadata_t = rocksdb_get_column_family_metadata_cf_with_options;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_t) = rocksdb_column_family_metadata_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_t) -> u64 = rocksdb_column_family_metadata_get_size;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_t) -> usize = rocksdb_column_family_metadata_get_file_count;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_t) -> *mut c_char = rocksdb_column_family_metadata_get_name;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_t) -> usize = rocksdb_column_family_metadata_get_level_count;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_t, usize) -> *mut rocksdb_level_metadata_t = rocksdb_column_family_metadata_get_level_metadata;
 const _: unsafe extern "C" fn(*mut rocksdb_level_metadata_t) = rocksdb_level_metadata_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_level_metadata_t) -> c_int =
-    rocksdb_level_metadata_get_level;
-const _: unsafe extern "C" fn(*mut rocksdb_level_metadata_t) -> u64 =
-    rocksdb_level_metadata_get_size;
-const _: unsafe extern "C" fn(*mut rocksdb_level_metadata_t) -> usize =
-    rocksdb_level_metadata_get_file_count;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_level_metadata_t,
-    usize,
-) -> *mut rocksdb_sst_file_metadata_t = rocksdb_level_metadata_get_sst_file_metadata;
+const _: unsafe extern "C" fn(*mut rocksdb_level_metadata_t) -> c_int = rocksdb_level_metadata_get_level;
+const _: unsafe extern "C" fn(*mut rocksdb_level_metadata_t) -> u64 = rocksdb_level_metadata_get_size;
+const _: unsafe extern "C" fn(*mut rocksdb_level_metadata_t) -> usize = rocksdb_level_metadata_get_file_count;
+const _: unsafe extern "C" fn(*mut rocksdb_level_metadata_t, usize) -> *mut rocksdb_sst_file_metadata_t = rocksdb_level_metadata_get_sst_file_metadata;
 const _: unsafe extern "C" fn(*mut rocksdb_sst_file_metadata_t) = rocksdb_sst_file_metadata_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_metadata_t) -> *mut c_char =
-    rocksdb_sst_file_metadata_get_relative_filename;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_metadata_t) -> *mut c_char =
-    rocksdb_sst_file_metadata_get_directory;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_metadata_t) -> u64 =
-    rocksdb_sst_file_metadata_get_size;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_metadata_t, *mut usize) -> *mut c_char =
-    rocksdb_sst_file_metadata_get_smallestkey;
-const _: unsafe extern "C" fn(*mut rocksdb_sst_file_metadata_t, *mut usize) -> *mut c_char =
-    rocksdb_sst_file_metadata_get_largestkey;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_options_t,
-    *const c_char,
-    *mut *mut c_char,
-) -> *mut rocksdb_column_family_handle_t = rocksdb_transactiondb_create_column_family;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const rocksdb_transactiondb_options_t,
-    *const c_char,
-    *mut *mut c_char,
-) -> *mut rocksdb_transactiondb_t = rocksdb_transactiondb_open;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const rocksdb_transactiondb_options_t,
-    *const c_char,
-    c_int,
-    *const *const c_char,
-    *const *const rocksdb_options_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_transactiondb_t = rocksdb_transactiondb_open_column_families;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t) -> *const rocksdb_snapshot_t =
-    rocksdb_transactiondb_create_snapshot;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_snapshot_t) =
-    rocksdb_transactiondb_release_snapshot;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const c_char) -> *mut c_char =
-    rocksdb_transactiondb_property_value;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const c_char, *mut u64) -> c_int =
-    rocksdb_transactiondb_property_int;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t) -> *mut rocksdb_t =
-    rocksdb_transactiondb_get_base_db;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_metadata_t) -> *mut c_char = rocksdb_sst_file_metadata_get_relative_filename;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_metadata_t) -> *mut c_char = rocksdb_sst_file_metadata_get_directory;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_metadata_t) -> u64 = rocksdb_sst_file_metadata_get_size;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_metadata_t, *mut usize) -> *mut c_char = rocksdb_sst_file_metadata_get_smallestkey;
+const _: unsafe extern "C" fn(*mut rocksdb_sst_file_metadata_t, *mut usize) -> *mut c_char = rocksdb_sst_file_metadata_get_largestkey;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_options_t, *const c_char, *mut *mut c_char) -> *mut rocksdb_column_family_handle_t = rocksdb_transactiondb_create_column_family;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const rocksdb_transactiondb_options_t, *const c_char, *mut *mut c_char) -> *mut rocksdb_transactiondb_t = rocksdb_transactiondb_open;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const rocksdb_transactiondb_options_t, *const c_char, c_int, *const *const c_char, *const *const rocksdb_options_t, *mut *mut rocksdb_column_family_handle_t, *mut *mut c_char) -> *mut rocksdb_transactiondb_t = rocksdb_transactiondb_open_column_families;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t) -> *const rocksdb_snapshot_t = rocksdb_transactiondb_create_snapshot;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_snapshot_t) = rocksdb_transactiondb_release_snapshot;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const c_char) -> *mut c_char = rocksdb_transactiondb_property_value;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const c_char, *mut u64) -> c_int = rocksdb_transactiondb_property_int;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t) -> *mut rocksdb_t = rocksdb_transactiondb_get_base_db;
 const _: unsafe extern "C" fn(*mut rocksdb_t) = rocksdb_transactiondb_close_base_db;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_writeoptions_t,
-    *const rocksdb_transaction_options_t,
-    *mut rocksdb_transaction_t,
-) -> *mut rocksdb_transaction_t = rocksdb_transaction_begin;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *mut usize,
-) -> *mut *mut rocksdb_transaction_t = rocksdb_transactiondb_get_prepared_transactions;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const c_char, usize, *mut *mut c_char) =
-    rocksdb_transaction_set_name;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut usize) -> *mut c_char =
-    rocksdb_transaction_get_name;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut *mut c_char) =
-    rocksdb_transaction_prepare;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_transaction_put;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_transaction_put_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_transaction_merge;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_transaction_merge_cf;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const c_char, usize, *mut *mut c_char) =
-    rocksdb_transaction_delete;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_transaction_delete_cf;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut *mut c_char) =
-    rocksdb_transaction_commit;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut *mut c_char) =
-    rocksdb_transaction_rollback;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const c_char, usize) =
-    rocksdb_transaction_put_log_data;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_writeoptions_t, *const rocksdb_transaction_options_t, *mut rocksdb_transaction_t) -> *mut rocksdb_transaction_t = rocksdb_transaction_begin;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *mut usize) -> *mut *mut rocksdb_transaction_t = rocksdb_transactiondb_get_prepared_transactions;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const c_char, usize, *mut *mut c_char) = rocksdb_transaction_set_name;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut usize) -> *mut c_char = rocksdb_transaction_get_name;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut *mut c_char) = rocksdb_transaction_prepare;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_transaction_put;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_transaction_put_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_transaction_merge;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_transaction_merge_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const c_char, usize, *mut *mut c_char) = rocksdb_transaction_delete;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) = rocksdb_transaction_delete_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut *mut c_char) = rocksdb_transaction_commit;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut *mut c_char) = rocksdb_transaction_rollback;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const c_char, usize) = rocksdb_transaction_put_log_data;
 const _: unsafe extern "C" fn(*mut rocksdb_transaction_t) = rocksdb_transaction_set_savepoint;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut *mut c_char) =
-    rocksdb_transaction_rollback_to_savepoint;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut *mut c_char) = rocksdb_transaction_rollback_to_savepoint;
 const _: unsafe extern "C" fn(*mut rocksdb_transaction_t) = rocksdb_transaction_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t) -> *mut rocksdb_writebatch_wi_t =
-    rocksdb_transaction_get_writebatch_wi;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *mut rocksdb_writebatch_t,
-    *mut *mut c_char,
-) = rocksdb_transaction_rebuild_from_writebatch;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *mut rocksdb_writebatch_wi_t,
-    *mut *mut c_char,
-) = rocksdb_transaction_rebuild_from_writebatch_wi;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, u64) =
-    rocksdb_transaction_set_commit_timestamp;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, u64) =
-    rocksdb_transaction_set_read_timestamp_for_validation;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_t) -> *const rocksdb_snapshot_t =
-    rocksdb_transaction_get_snapshot;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_transaction_get;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnableslice_t = rocksdb_transaction_get_pinned;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_transaction_get_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnableslice_t = rocksdb_transaction_get_pinned_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    c_uchar,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_transaction_get_for_update;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    c_uchar,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnableslice_t = rocksdb_transaction_get_pinned_for_update;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    c_uchar,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_transaction_get_for_update_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    c_uchar,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnableslice_t = rocksdb_transaction_get_pinned_for_update_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    usize,
-    *const *const c_char,
-    *const usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) = rocksdb_transaction_multi_get;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    usize,
-    *const *const c_char,
-    *const usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) = rocksdb_transaction_multi_get_for_update;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    *const *const rocksdb_column_family_handle_t,
-    usize,
-    *const *const c_char,
-    *const usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) = rocksdb_transaction_multi_get_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    *const *const rocksdb_column_family_handle_t,
-    usize,
-    *const *const c_char,
-    *const usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) = rocksdb_transaction_multi_get_for_update_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_transactiondb_get;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnableslice_t = rocksdb_transactiondb_get_pinned;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut usize,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_transactiondb_get_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnableslice_t = rocksdb_transactiondb_get_pinned_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_readoptions_t,
-    usize,
-    *const *const c_char,
-    *const usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_multi_get;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_readoptions_t,
-    *const *const rocksdb_column_family_handle_t,
-    usize,
-    *const *const c_char,
-    *const usize,
-    *mut *mut c_char,
-    *mut usize,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_multi_get_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_writeoptions_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_put;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_put_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_writebatch_t,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_write;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_writeoptions_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_merge;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_merge_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_writeoptions_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_delete;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_delete_cf;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, c_uchar, *mut *mut c_char) =
-    rocksdb_transactiondb_flush_wal;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_flushoptions_t,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_flush;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_flushoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_flush_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-) -> *mut rocksdb_iterator_t = rocksdb_transaction_create_iterator;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transaction_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-) -> *mut rocksdb_iterator_t = rocksdb_transaction_create_iterator_cf;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_readoptions_t,
-) -> *mut rocksdb_iterator_t = rocksdb_transactiondb_create_iterator;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-) -> *mut rocksdb_iterator_t = rocksdb_transactiondb_create_iterator_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t) -> *mut rocksdb_writebatch_wi_t = rocksdb_transaction_get_writebatch_wi;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut rocksdb_writebatch_t, *mut *mut c_char) = rocksdb_transaction_rebuild_from_writebatch;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *mut rocksdb_writebatch_wi_t, *mut *mut c_char) = rocksdb_transaction_rebuild_from_writebatch_wi;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, u64) = rocksdb_transaction_set_commit_timestamp;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, u64) = rocksdb_transaction_set_read_timestamp_for_validation;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t) -> *const rocksdb_snapshot_t = rocksdb_transaction_get_snapshot;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_transaction_get;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut *mut c_char) -> *mut rocksdb_pinnableslice_t = rocksdb_transaction_get_pinned;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_transaction_get_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) -> *mut rocksdb_pinnableslice_t = rocksdb_transaction_get_pinned_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut usize, c_uchar, *mut *mut c_char) -> *mut c_char = rocksdb_transaction_get_for_update;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *const c_char, usize, c_uchar, *mut *mut c_char) -> *mut rocksdb_pinnableslice_t = rocksdb_transaction_get_pinned_for_update;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut usize, c_uchar, *mut *mut c_char) -> *mut c_char = rocksdb_transaction_get_for_update_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, c_uchar, *mut *mut c_char) -> *mut rocksdb_pinnableslice_t = rocksdb_transaction_get_pinned_for_update_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char) = rocksdb_transaction_multi_get;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char) = rocksdb_transaction_multi_get_for_update;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *const *const rocksdb_column_family_handle_t, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char) = rocksdb_transaction_multi_get_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *const *const rocksdb_column_family_handle_t, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char) = rocksdb_transaction_multi_get_for_update_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_transactiondb_get;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut *mut c_char) -> *mut rocksdb_pinnableslice_t = rocksdb_transactiondb_get_pinned;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut usize, *mut *mut c_char) -> *mut c_char = rocksdb_transactiondb_get_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) -> *mut rocksdb_pinnableslice_t = rocksdb_transactiondb_get_pinned_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_readoptions_t, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char) = rocksdb_transactiondb_multi_get;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_readoptions_t, *const *const rocksdb_column_family_handle_t, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char) = rocksdb_transactiondb_multi_get_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_writeoptions_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_transactiondb_put;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_writeoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_transactiondb_put_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_writeoptions_t, *mut rocksdb_writebatch_t, *mut *mut c_char) = rocksdb_transactiondb_write;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_writeoptions_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_transactiondb_merge;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_writeoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = rocksdb_transactiondb_merge_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_writeoptions_t, *const c_char, usize, *mut *mut c_char) = rocksdb_transactiondb_delete;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_writeoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) = rocksdb_transactiondb_delete_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, c_uchar, *mut *mut c_char) = rocksdb_transactiondb_flush_wal;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_flushoptions_t, *mut *mut c_char) = rocksdb_transactiondb_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_flushoptions_t, *mut rocksdb_column_family_handle_t, *mut *mut c_char) = rocksdb_transactiondb_flush_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t) -> *mut rocksdb_iterator_t = rocksdb_transaction_create_iterator;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t) -> *mut rocksdb_iterator_t = rocksdb_transaction_create_iterator_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_readoptions_t) -> *mut rocksdb_iterator_t = rocksdb_transactiondb_create_iterator;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t) -> *mut rocksdb_iterator_t = rocksdb_transactiondb_create_iterator_cf;
 const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t) = rocksdb_transactiondb_close;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_flushoptions_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    c_int,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_flush_cfs;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *const rocksdb_flushwaloptions_t,
-    *mut *mut c_char,
-) = rocksdb_transactiondb_flush_wal_with_options;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_transactiondb_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_checkpoint_t = rocksdb_transactiondb_checkpoint_object_create;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    *mut *mut c_char,
-) -> *mut rocksdb_optimistictransactiondb_t = rocksdb_optimistictransactiondb_open;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const rocksdb_optimistictransactiondb_options_t,
-    *const c_char,
-    *mut *mut c_char,
-) -> *mut rocksdb_optimistictransactiondb_t =
-    rocksdb_optimistictransactiondb_open_with_otxn_db_options;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const c_char,
-    c_int,
-    *const *const c_char,
-    *const *const rocksdb_options_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_optimistictransactiondb_t = rocksdb_optimistictransactiondb_open_column_families;
-const _: unsafe extern "C" fn(
-    *const rocksdb_options_t,
-    *const rocksdb_optimistictransactiondb_options_t,
-    *const c_char,
-    c_int,
-    *const *const c_char,
-    *const *const rocksdb_options_t,
-    *mut *mut rocksdb_column_family_handle_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_optimistictransactiondb_t =
-    rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_t) -> *mut rocksdb_t =
-    rocksdb_optimistictransactiondb_get_base_db;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_flushoptions_t, *mut *mut rocksdb_column_family_handle_t, c_int, *mut *mut c_char) = rocksdb_transactiondb_flush_cfs;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_flushwaloptions_t, *mut *mut c_char) = rocksdb_transactiondb_flush_wal_with_options;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *mut *mut c_char) -> *mut rocksdb_checkpoint_t = rocksdb_transactiondb_checkpoint_object_create;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, *mut *mut c_char) -> *mut rocksdb_optimistictransactiondb_t = rocksdb_optimistictransactiondb_open;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const rocksdb_optimistictransactiondb_options_t, *const c_char, *mut *mut c_char) -> *mut rocksdb_optimistictransactiondb_t = rocksdb_optimistictransactiondb_open_with_otxn_db_options;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const c_char, c_int, *const *const c_char, *const *const rocksdb_options_t, *mut *mut rocksdb_column_family_handle_t, *mut *mut c_char) -> *mut rocksdb_optimistictransactiondb_t = rocksdb_optimistictransactiondb_open_column_families;
+const _: unsafe extern "C" fn(*const rocksdb_options_t, *const rocksdb_optimistictransactiondb_options_t, *const c_char, c_int, *const *const c_char, *const *const rocksdb_options_t, *mut *mut rocksdb_column_family_handle_t, *mut *mut c_char) -> *mut rocksdb_optimistictransactiondb_t = rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_t) -> *mut rocksdb_t = rocksdb_optimistictransactiondb_get_base_db;
 const _: unsafe extern "C" fn(*mut rocksdb_t) = rocksdb_optimistictransactiondb_close_base_db;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_optimistictransactiondb_t,
-    *const rocksdb_writeoptions_t,
-    *const rocksdb_optimistictransaction_options_t,
-    *mut rocksdb_transaction_t,
-) -> *mut rocksdb_transaction_t = rocksdb_optimistictransaction_begin;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_optimistictransactiondb_t,
-    *const rocksdb_writeoptions_t,
-    *mut rocksdb_writebatch_t,
-    *mut *mut c_char,
-) = rocksdb_optimistictransactiondb_write;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_t) =
-    rocksdb_optimistictransactiondb_close;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_optimistictransactiondb_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_checkpoint_t = rocksdb_optimistictransactiondb_checkpoint_object_create;
-const _: unsafe extern "C" fn() -> *mut rocksdb_transactiondb_options_t =
-    rocksdb_transactiondb_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) =
-    rocksdb_transactiondb_options_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_transaction_options_t =
-    rocksdb_transaction_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) =
-    rocksdb_transaction_options_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_optimistictransaction_options_t =
-    rocksdb_optimistictransaction_options_create;
-const _: unsafe extern "C" fn(
-    usize,
-    c_uchar,
-) -> *mut rocksdb_optimistictransactiondb_lock_buckets_t =
-    rocksdb_optimistictransactiondb_lock_buckets_create;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_lock_buckets_t) -> usize =
-    rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_lock_buckets_t) =
-    rocksdb_optimistictransactiondb_lock_buckets_destroy;
-const _: unsafe extern "C" fn() -> *mut rocksdb_optimistictransactiondb_options_t =
-    rocksdb_optimistictransactiondb_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_options_t) =
-    rocksdb_optimistictransactiondb_options_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_optimistictransactiondb_options_t,
-    *mut rocksdb_optimistictransactiondb_lock_buckets_t,
-) = rocksdb_optimistictransactiondb_options_set_shared_lock_buckets;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransaction_options_t) =
-    rocksdb_optimistictransaction_options_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_optimistictransactiondb_t,
-    *const c_char,
-) -> *mut c_char = rocksdb_optimistictransactiondb_property_value;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_optimistictransactiondb_t,
-    *const c_char,
-    *mut u64,
-) -> c_int = rocksdb_optimistictransactiondb_property_int;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_t, *const rocksdb_writeoptions_t, *const rocksdb_optimistictransaction_options_t, *mut rocksdb_transaction_t) -> *mut rocksdb_transaction_t = rocksdb_optimistictransaction_begin;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_t, *const rocksdb_writeoptions_t, *mut rocksdb_writebatch_t, *mut *mut c_char) = rocksdb_optimistictransactiondb_write;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_t) = rocksdb_optimistictransactiondb_close;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_t, *mut *mut c_char) -> *mut rocksdb_checkpoint_t = rocksdb_optimistictransactiondb_checkpoint_object_create;
+const _: unsafe extern "C" fn() -> *mut rocksdb_transactiondb_options_t = rocksdb_transactiondb_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) = rocksdb_transactiondb_options_destroy;
+const _: unsafe extern "C" fn() -> *mut rocksdb_transaction_options_t = rocksdb_transaction_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) = rocksdb_transaction_options_destroy;
+const _: unsafe extern "C" fn() -> *mut rocksdb_optimistictransaction_options_t = rocksdb_optimistictransaction_options_create;
+const _: unsafe extern "C" fn(usize, c_uchar) -> *mut rocksdb_optimistictransactiondb_lock_buckets_t = rocksdb_optimistictransactiondb_lock_buckets_create;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_lock_buckets_t) -> usize = rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_lock_buckets_t) = rocksdb_optimistictransactiondb_lock_buckets_destroy;
+const _: unsafe extern "C" fn() -> *mut rocksdb_optimistictransactiondb_options_t = rocksdb_optimistictransactiondb_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_options_t) = rocksdb_optimistictransactiondb_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_options_t, *mut rocksdb_optimistictransactiondb_lock_buckets_t) = rocksdb_optimistictransactiondb_options_set_shared_lock_buckets;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransaction_options_t) = rocksdb_optimistictransaction_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_t, *const c_char) -> *mut c_char = rocksdb_optimistictransactiondb_property_value;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_t, *const c_char, *mut u64) -> c_int = rocksdb_optimistictransactiondb_property_int;
 const _: unsafe extern "C" fn(*mut c_void) = rocksdb_free;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnableslice_t = rocksdb_get_pinned;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnableslice_t = rocksdb_get_pinned_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut *mut c_char) -> *mut rocksdb_pinnableslice_t = rocksdb_get_pinned;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) -> *mut rocksdb_pinnableslice_t = rocksdb_get_pinned_cf;
 const _: unsafe extern "C" fn(*mut rocksdb_pinnableslice_t) = rocksdb_pinnableslice_destroy;
-const _: unsafe extern "C" fn(*const rocksdb_pinnableslice_t, *mut usize) -> *const c_char =
-    rocksdb_pinnableslice_value;
-const _: unsafe extern "C" fn() -> *mut rocksdb_memory_consumers_t =
-    rocksdb_memory_consumers_create;
-const _: unsafe extern "C" fn(*mut rocksdb_memory_consumers_t, *mut rocksdb_t) =
-    rocksdb_memory_consumers_add_db;
-const _: unsafe extern "C" fn(*mut rocksdb_memory_consumers_t, *mut rocksdb_cache_t) =
-    rocksdb_memory_consumers_add_cache;
+const _: unsafe extern "C" fn(*const rocksdb_pinnableslice_t, *mut usize) -> *const c_char = rocksdb_pinnableslice_value;
+const _: unsafe extern "C" fn() -> *mut rocksdb_memory_consumers_t = rocksdb_memory_consumers_create;
+const _: unsafe extern "C" fn(*mut rocksdb_memory_consumers_t, *mut rocksdb_t) = rocksdb_memory_consumers_add_db;
+const _: unsafe extern "C" fn(*mut rocksdb_memory_consumers_t, *mut rocksdb_cache_t) = rocksdb_memory_consumers_add_cache;
 const _: unsafe extern "C" fn(*mut rocksdb_memory_consumers_t) = rocksdb_memory_consumers_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_memory_consumers_t,
-    *mut *mut c_char,
-) -> *mut rocksdb_memory_usage_t = rocksdb_approximate_memory_usage_create;
-const _: unsafe extern "C" fn(*mut rocksdb_memory_usage_t) =
-    rocksdb_approximate_memory_usage_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_memory_usage_t) -> u64 =
-    rocksdb_approximate_memory_usage_get_mem_table_total;
-const _: unsafe extern "C" fn(*mut rocksdb_memory_usage_t) -> u64 =
-    rocksdb_approximate_memory_usage_get_mem_table_unflushed;
-const _: unsafe extern "C" fn(*mut rocksdb_memory_usage_t) -> u64 =
-    rocksdb_approximate_memory_usage_get_mem_table_readers_total;
-const _: unsafe extern "C" fn(*mut rocksdb_memory_usage_t) -> u64 =
-    rocksdb_approximate_memory_usage_get_cache_total;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_dump_malloc_stats;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_memtable_whole_key_filtering;
+const _: unsafe extern "C" fn(*mut rocksdb_memory_consumers_t, *mut *mut c_char) -> *mut rocksdb_memory_usage_t = rocksdb_approximate_memory_usage_create;
+const _: unsafe extern "C" fn(*mut rocksdb_memory_usage_t) = rocksdb_approximate_memory_usage_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_memory_usage_t) -> u64 = rocksdb_approximate_memory_usage_get_mem_table_total;
+const _: unsafe extern "C" fn(*mut rocksdb_memory_usage_t) -> u64 = rocksdb_approximate_memory_usage_get_mem_table_unflushed;
+const _: unsafe extern "C" fn(*mut rocksdb_memory_usage_t) -> u64 = rocksdb_approximate_memory_usage_get_mem_table_readers_total;
+const _: unsafe extern "C" fn(*mut rocksdb_memory_usage_t) -> u64 = rocksdb_approximate_memory_usage_get_cache_total;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_dump_malloc_stats;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_memtable_whole_key_filtering;
 const _: unsafe extern "C" fn(*mut rocksdb_t, c_uchar) = rocksdb_cancel_all_background_work;
 const _: unsafe extern "C" fn(*mut rocksdb_t) = rocksdb_disable_manual_compaction;
 const _: unsafe extern "C" fn(*mut rocksdb_t) = rocksdb_enable_manual_compaction;
-const _: unsafe extern "C" fn() -> *mut rocksdb_statistics_histogram_data_t =
-    rocksdb_statistics_histogram_data_create;
-const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) =
-    rocksdb_statistics_histogram_data_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 =
-    rocksdb_statistics_histogram_data_get_median;
-const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 =
-    rocksdb_statistics_histogram_data_get_p95;
-const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 =
-    rocksdb_statistics_histogram_data_get_p99;
-const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 =
-    rocksdb_statistics_histogram_data_get_average;
-const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 =
-    rocksdb_statistics_histogram_data_get_std_dev;
-const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 =
-    rocksdb_statistics_histogram_data_get_max;
-const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> u64 =
-    rocksdb_statistics_histogram_data_get_count;
-const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> u64 =
-    rocksdb_statistics_histogram_data_get_sum;
-const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 =
-    rocksdb_statistics_histogram_data_get_min;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *mut rocksdb_wait_for_compact_options_t,
-    *mut *mut c_char,
-) = rocksdb_wait_for_compact;
-const _: unsafe extern "C" fn() -> *mut rocksdb_wait_for_compact_options_t =
-    rocksdb_wait_for_compact_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) =
-    rocksdb_wait_for_compact_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t, c_uchar) =
-    rocksdb_wait_for_compact_options_set_abort_on_pause;
-const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) -> c_uchar =
-    rocksdb_wait_for_compact_options_get_abort_on_pause;
-const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t, c_uchar) =
-    rocksdb_wait_for_compact_options_set_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) -> c_uchar =
-    rocksdb_wait_for_compact_options_get_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t, c_uchar) =
-    rocksdb_wait_for_compact_options_set_close_db;
-const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) -> c_uchar =
-    rocksdb_wait_for_compact_options_get_close_db;
-const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t, u64) =
-    rocksdb_wait_for_compact_options_set_timeout;
-const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) -> u64 =
-    rocksdb_wait_for_compact_options_get_timeout;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnable_handle_t = rocksdb_get_pinned_v2;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut *mut c_char,
-) -> *mut rocksdb_pinnable_handle_t = rocksdb_get_pinned_cf_v2;
-const _: unsafe extern "C" fn(*const rocksdb_pinnable_handle_t, *mut usize) -> *const c_char =
-    rocksdb_pinnable_handle_get_value;
+const _: unsafe extern "C" fn() -> *mut rocksdb_statistics_histogram_data_t = rocksdb_statistics_histogram_data_create;
+const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) = rocksdb_statistics_histogram_data_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 = rocksdb_statistics_histogram_data_get_median;
+const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 = rocksdb_statistics_histogram_data_get_p95;
+const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 = rocksdb_statistics_histogram_data_get_p99;
+const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 = rocksdb_statistics_histogram_data_get_average;
+const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 = rocksdb_statistics_histogram_data_get_std_dev;
+const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 = rocksdb_statistics_histogram_data_get_max;
+const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> u64 = rocksdb_statistics_histogram_data_get_count;
+const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> u64 = rocksdb_statistics_histogram_data_get_sum;
+const _: unsafe extern "C" fn(*mut rocksdb_statistics_histogram_data_t) -> f64 = rocksdb_statistics_histogram_data_get_min;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut rocksdb_wait_for_compact_options_t, *mut *mut c_char) = rocksdb_wait_for_compact;
+const _: unsafe extern "C" fn() -> *mut rocksdb_wait_for_compact_options_t = rocksdb_wait_for_compact_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) = rocksdb_wait_for_compact_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t, c_uchar) = rocksdb_wait_for_compact_options_set_abort_on_pause;
+const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) -> c_uchar = rocksdb_wait_for_compact_options_get_abort_on_pause;
+const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t, c_uchar) = rocksdb_wait_for_compact_options_set_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) -> c_uchar = rocksdb_wait_for_compact_options_get_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t, c_uchar) = rocksdb_wait_for_compact_options_set_close_db;
+const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) -> c_uchar = rocksdb_wait_for_compact_options_get_close_db;
+const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t, u64) = rocksdb_wait_for_compact_options_set_timeout;
+const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) -> u64 = rocksdb_wait_for_compact_options_get_timeout;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut *mut c_char) -> *mut rocksdb_pinnable_handle_t = rocksdb_get_pinned_v2;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) -> *mut rocksdb_pinnable_handle_t = rocksdb_get_pinned_cf_v2;
+const _: unsafe extern "C" fn(*const rocksdb_pinnable_handle_t, *mut usize) -> *const c_char = rocksdb_pinnable_handle_get_value;
 const _: unsafe extern "C" fn(*mut rocksdb_pinnable_handle_t) = rocksdb_pinnable_handle_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *const c_char,
-    usize,
-    *mut c_char,
-    usize,
-    *mut usize,
-    *mut c_uchar,
-    *mut *mut c_char,
-) -> c_uchar = rocksdb_get_into_buffer;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_t,
-    *const rocksdb_readoptions_t,
-    *mut rocksdb_column_family_handle_t,
-    *const c_char,
-    usize,
-    *mut c_char,
-    usize,
-    *mut usize,
-    *mut c_uchar,
-    *mut *mut c_char,
-) -> c_uchar = rocksdb_get_into_buffer_cf;
-const _: unsafe extern "C" fn(
-    *const c_char,
-    c_int,
-    *mut *mut c_char,
-) -> *mut rocksdb_compactionservice_scheduleresponse_t =
-    rocksdb_compactionservice_scheduleresponse_create;
-const _: unsafe extern "C" fn(
-    c_int,
-    *mut *mut c_char,
-) -> *mut rocksdb_compactionservice_scheduleresponse_t =
-    rocksdb_compactionservice_scheduleresponse_create_with_status;
-const _: unsafe extern "C" fn(*const rocksdb_compactionservice_scheduleresponse_t) -> c_int =
-    rocksdb_compactionservice_scheduleresponse_getstatus;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionservice_scheduleresponse_t,
-    *mut usize,
-) -> *const c_char = rocksdb_compactionservice_scheduleresponse_get_scheduled_job_id;
-const _: unsafe extern "C" fn(*mut rocksdb_compactionservice_scheduleresponse_t) =
-    rocksdb_compactionservice_scheduleresponse_t_destroy;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionservice_jobinfo_t,
-    *mut usize,
-) -> *const c_char = rocksdb_compactionservice_jobinfo_t_get_db_name;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionservice_jobinfo_t,
-    *mut usize,
-) -> *const c_char = rocksdb_compactionservice_jobinfo_t_get_db_id;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionservice_jobinfo_t,
-    *mut usize,
-) -> *const c_char = rocksdb_compactionservice_jobinfo_t_get_db_session_id;
-const _: unsafe extern "C" fn(
-    *const rocksdb_compactionservice_jobinfo_t,
-    *mut usize,
-) -> *const c_char = rocksdb_compactionservice_jobinfo_t_get_cf_name;
-const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> u32 =
-    rocksdb_compactionservice_jobinfo_t_get_cf_id;
-const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> u64 =
-    rocksdb_compactionservice_jobinfo_t_get_job_id;
-const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_int =
-    rocksdb_compactionservice_jobinfo_t_get_priority;
-const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_int =
-    rocksdb_compactionservice_jobinfo_t_get_compaction_reason;
-const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_int =
-    rocksdb_compactionservice_jobinfo_t_get_base_input_level;
-const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_int =
-    rocksdb_compactionservice_jobinfo_t_get_output_level;
-const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_uchar =
-    rocksdb_compactionservice_jobinfo_t_is_full_compaction;
-const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_uchar =
-    rocksdb_compactionservice_jobinfo_t_is_manual_compaction;
-const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_uchar =
-    rocksdb_compactionservice_jobinfo_t_is_bottommost_level;
-const _: unsafe extern "C" fn(
-    *mut c_void,
-    Option<unsafe extern "C" fn(*mut c_void)>,
-    rocksdb_compaction_service_schedule_cb,
-    *const c_char,
-    rocksdb_compaction_service_wait_cb,
-    rocksdb_compaction_service_cancel_awaiting_jobs_cb,
-    rocksdb_compaction_service_on_installation_cb,
-) -> *mut rocksdb_compactionservice_t = rocksdb_compactionservice_create;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_compactionservice_t) =
-    rocksdb_options_set_compaction_service;
-const _: unsafe extern "C" fn() -> *mut rocksdb_compaction_service_options_override_t =
-    rocksdb_compaction_service_options_override_create;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_options_t,
-) -> *mut rocksdb_compaction_service_options_override_t =
-    rocksdb_compaction_service_options_override_create_from_options;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t) =
-    rocksdb_compaction_service_options_override_destroy;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_env_t,
-) = rocksdb_compaction_service_options_override_set_env;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_comparator_t,
-) = rocksdb_compaction_service_options_override_set_comparator;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_mergeoperator_t,
-) = rocksdb_compaction_service_options_override_set_merge_operator;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_compactionfilter_t,
-) = rocksdb_compaction_service_options_override_set_compaction_filter;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_compactionfilterfactory_t,
-) = rocksdb_compaction_service_options_override_set_compaction_filter_factory;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_slicetransform_t,
-) = rocksdb_compaction_service_options_override_set_prefix_extractor;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_block_based_table_options_t,
-) = rocksdb_compaction_service_options_override_set_block_based_table_factory;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_cuckoo_table_options_t,
-) = rocksdb_compaction_service_options_override_set_cuckoo_table_factory;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_eventlistener_t,
-) = rocksdb_compaction_service_options_override_add_event_listener;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_options_t,
-) = rocksdb_compaction_service_options_override_set_statistics;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_logger_t,
-) = rocksdb_compaction_service_options_override_set_info_log;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *const c_char,
-    *const c_char,
-) = rocksdb_compaction_service_options_override_set_option;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_file_checksum_gen_factory_t,
-) = rocksdb_compaction_service_options_override_set_file_checksum_gen_factory;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_sst_partitioner_factory_t,
-) = rocksdb_compaction_service_options_override_set_sst_partitioner_factory;
-const _: unsafe extern "C" fn(
-    *mut rocksdb_compaction_service_options_override_t,
-    *mut rocksdb_table_properties_collector_factory_t,
-) = rocksdb_compaction_service_options_override_add_table_properties_collector_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *const c_char, usize, *mut c_char, usize, *mut usize, *mut c_uchar, *mut *mut c_char) -> c_uchar = rocksdb_get_into_buffer;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_readoptions_t, *mut rocksdb_column_family_handle_t, *const c_char, usize, *mut c_char, usize, *mut usize, *mut c_uchar, *mut *mut c_char) -> c_uchar = rocksdb_get_into_buffer_cf;
+const _: unsafe extern "C" fn(*const c_char, c_int, *mut *mut c_char) -> *mut rocksdb_compactionservice_scheduleresponse_t = rocksdb_compactionservice_scheduleresponse_create;
+const _: unsafe extern "C" fn(c_int, *mut *mut c_char) -> *mut rocksdb_compactionservice_scheduleresponse_t = rocksdb_compactionservice_scheduleresponse_create_with_status;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_scheduleresponse_t) -> c_int = rocksdb_compactionservice_scheduleresponse_getstatus;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_scheduleresponse_t, *mut usize) -> *const c_char = rocksdb_compactionservice_scheduleresponse_get_scheduled_job_id;
+const _: unsafe extern "C" fn(*mut rocksdb_compactionservice_scheduleresponse_t) = rocksdb_compactionservice_scheduleresponse_t_destroy;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t, *mut usize) -> *const c_char = rocksdb_compactionservice_jobinfo_t_get_db_name;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t, *mut usize) -> *const c_char = rocksdb_compactionservice_jobinfo_t_get_db_id;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t, *mut usize) -> *const c_char = rocksdb_compactionservice_jobinfo_t_get_db_session_id;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t, *mut usize) -> *const c_char = rocksdb_compactionservice_jobinfo_t_get_cf_name;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> u32 = rocksdb_compactionservice_jobinfo_t_get_cf_id;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> u64 = rocksdb_compactionservice_jobinfo_t_get_job_id;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_int = rocksdb_compactionservice_jobinfo_t_get_priority;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_int = rocksdb_compactionservice_jobinfo_t_get_compaction_reason;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_int = rocksdb_compactionservice_jobinfo_t_get_base_input_level;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_int = rocksdb_compactionservice_jobinfo_t_get_output_level;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_uchar = rocksdb_compactionservice_jobinfo_t_is_full_compaction;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_uchar = rocksdb_compactionservice_jobinfo_t_is_manual_compaction;
+const _: unsafe extern "C" fn(*const rocksdb_compactionservice_jobinfo_t) -> c_uchar = rocksdb_compactionservice_jobinfo_t_is_bottommost_level;
+const _: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, rocksdb_compaction_service_schedule_cb, *const c_char, rocksdb_compaction_service_wait_cb, rocksdb_compaction_service_cancel_awaiting_jobs_cb, rocksdb_compaction_service_on_installation_cb) -> *mut rocksdb_compactionservice_t = rocksdb_compactionservice_create;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut rocksdb_compactionservice_t) = rocksdb_options_set_compaction_service;
+const _: unsafe extern "C" fn() -> *mut rocksdb_compaction_service_options_override_t = rocksdb_compaction_service_options_override_create;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> *mut rocksdb_compaction_service_options_override_t = rocksdb_compaction_service_options_override_create_from_options;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t) = rocksdb_compaction_service_options_override_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_env_t) = rocksdb_compaction_service_options_override_set_env;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_comparator_t) = rocksdb_compaction_service_options_override_set_comparator;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_mergeoperator_t) = rocksdb_compaction_service_options_override_set_merge_operator;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_compactionfilter_t) = rocksdb_compaction_service_options_override_set_compaction_filter;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_compactionfilterfactory_t) = rocksdb_compaction_service_options_override_set_compaction_filter_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_slicetransform_t) = rocksdb_compaction_service_options_override_set_prefix_extractor;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_block_based_table_options_t) = rocksdb_compaction_service_options_override_set_block_based_table_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_cuckoo_table_options_t) = rocksdb_compaction_service_options_override_set_cuckoo_table_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_eventlistener_t) = rocksdb_compaction_service_options_override_add_event_listener;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_options_t) = rocksdb_compaction_service_options_override_set_statistics;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_logger_t) = rocksdb_compaction_service_options_override_set_info_log;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *const c_char, *const c_char) = rocksdb_compaction_service_options_override_set_option;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_file_checksum_gen_factory_t) = rocksdb_compaction_service_options_override_set_file_checksum_gen_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_sst_partitioner_factory_t) = rocksdb_compaction_service_options_override_set_sst_partitioner_factory;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_service_options_override_t, *mut rocksdb_table_properties_collector_factory_t) = rocksdb_compaction_service_options_override_add_table_properties_collector_factory;
 const _: unsafe extern "C" fn() -> *mut c_uchar = rocksdb_open_and_compact_canceled_create;
 const _: unsafe extern "C" fn(*mut c_uchar) = rocksdb_open_and_compact_canceled_destroy;
 const _: unsafe extern "C" fn(*mut c_uchar, c_uchar) = rocksdb_open_and_compact_canceled_set;
-const _: unsafe extern "C" fn() -> *mut rocksdb_open_and_compact_options_t =
-    rocksdb_open_and_compact_options_create;
-const _: unsafe extern "C" fn(*mut rocksdb_open_and_compact_options_t) =
-    rocksdb_open_and_compact_options_destroy;
-const _: unsafe extern "C" fn(*mut rocksdb_open_and_compact_options_t, *mut c_uchar) =
-    rocksdb_open_and_compact_options_set_canceled;
-const _: unsafe extern "C" fn(*mut rocksdb_open_and_compact_options_t, c_uchar) =
-    rocksdb_open_and_compact_options_set_allow_resumption;
-const _: unsafe extern "C" fn(
-    *const c_char,
-    *const c_char,
-    *const c_char,
-    usize,
-    *mut usize,
-    *const rocksdb_compaction_service_options_override_t,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_open_and_compact;
-const _: unsafe extern "C" fn(
-    *const rocksdb_open_and_compact_options_t,
-    *const c_char,
-    *const c_char,
-    *const c_char,
-    usize,
-    *mut usize,
-    *const rocksdb_compaction_service_options_override_t,
-    *mut *mut c_char,
-) -> *mut c_char = rocksdb_open_and_compact_with_options;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_flush_verify_memtable_count;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_flush_verify_memtable_count;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_compaction_verify_record_count;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_compaction_verify_record_count;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_track_and_verify_wals;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_track_and_verify_wals;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_verify_sst_unique_id_in_manifest;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_verify_sst_unique_id_in_manifest;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_read_io_executor_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_read_io_executor_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut usize) -> *const c_char =
-    rocksdb_options_get_db_log_dir;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut usize) -> *const c_char =
-    rocksdb_options_get_wal_dir;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_async_wal_precreate;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_async_wal_precreate;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_verify_manifest_content_on_close;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_verify_manifest_content_on_close;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_optimize_manifest_for_recovery;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_optimize_manifest_for_recovery;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_reuse_manifest_on_open;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_reuse_manifest_on_open;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_max_manifest_space_amp_pct;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_max_manifest_space_amp_pct;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_use_direct_io_for_compaction_reads;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_use_direct_io_for_compaction_reads;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_allow_fallocate;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_allow_fallocate;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_persist_stats_to_disk;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_persist_stats_to_disk;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_stats_history_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_stats_history_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_strict_bytes_per_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_strict_bytes_per_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_enable_thread_tracking;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_enable_thread_tracking;
+const _: unsafe extern "C" fn() -> *mut rocksdb_open_and_compact_options_t = rocksdb_open_and_compact_options_create;
+const _: unsafe extern "C" fn(*mut rocksdb_open_and_compact_options_t) = rocksdb_open_and_compact_options_destroy;
+const _: unsafe extern "C" fn(*mut rocksdb_open_and_compact_options_t, *mut c_uchar) = rocksdb_open_and_compact_options_set_canceled;
+const _: unsafe extern "C" fn(*mut rocksdb_open_and_compact_options_t, c_uchar) = rocksdb_open_and_compact_options_set_allow_resumption;
+const _: unsafe extern "C" fn(*const c_char, *const c_char, *const c_char, usize, *mut usize, *const rocksdb_compaction_service_options_override_t, *mut *mut c_char) -> *mut c_char = rocksdb_open_and_compact;
+const _: unsafe extern "C" fn(*const rocksdb_open_and_compact_options_t, *const c_char, *const c_char, *const c_char, usize, *mut usize, *const rocksdb_compaction_service_options_override_t, *mut *mut c_char) -> *mut c_char = rocksdb_open_and_compact_with_options;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_flush_verify_memtable_count;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_flush_verify_memtable_count;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_compaction_verify_record_count;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_compaction_verify_record_count;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_track_and_verify_wals;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_track_and_verify_wals;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_verify_sst_unique_id_in_manifest;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_verify_sst_unique_id_in_manifest;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_read_io_executor_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_read_io_executor_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut usize) -> *const c_char = rocksdb_options_get_db_log_dir;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut usize) -> *const c_char = rocksdb_options_get_wal_dir;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_async_wal_precreate;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_async_wal_precreate;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_verify_manifest_content_on_close;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_verify_manifest_content_on_close;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_optimize_manifest_for_recovery;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_optimize_manifest_for_recovery;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_reuse_manifest_on_open;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_reuse_manifest_on_open;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_max_manifest_space_amp_pct;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_max_manifest_space_amp_pct;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_use_direct_io_for_compaction_reads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_use_direct_io_for_compaction_reads;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_allow_fallocate;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_allow_fallocate;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_persist_stats_to_disk;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_persist_stats_to_disk;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_stats_history_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_stats_history_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_strict_bytes_per_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_strict_bytes_per_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_enable_thread_tracking;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_enable_thread_tracking;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_delayed_write_rate;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_delayed_write_rate;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_max_write_batch_group_size_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_max_write_batch_group_size_bytes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_write_thread_max_yield_usec;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_write_thread_max_yield_usec;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_write_thread_slow_yield_usec;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_write_thread_slow_yield_usec;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_delayed_write_rate;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_max_write_batch_group_size_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_max_write_batch_group_size_bytes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_write_thread_max_yield_usec;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_write_thread_max_yield_usec;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_write_thread_slow_yield_usec;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_write_thread_slow_yield_usec;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_allow_2pc;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_allow_2pc;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_dump_malloc_stats;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_avoid_flush_during_recovery;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_avoid_flush_during_recovery;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_enforce_write_buffer_manager_during_recovery;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_enforce_write_buffer_manager_during_recovery;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_avoid_flush_during_shutdown;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_avoid_flush_during_shutdown;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_two_write_queues;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_two_write_queues;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_background_close_inactive_wals;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_background_close_inactive_wals;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_prefix_seek_opt_in_only;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_prefix_seek_opt_in_only;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) =
-    rocksdb_options_set_log_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize =
-    rocksdb_options_get_log_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_best_efforts_recovery;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_best_efforts_recovery;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_max_bgerror_resume_count;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_max_bgerror_resume_count;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_bgerror_resume_retry_interval;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_bgerror_resume_retry_interval;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_allow_data_in_errors;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_allow_data_in_errors;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *const c_char) =
-    rocksdb_options_set_db_host_id;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut usize) -> *const c_char =
-    rocksdb_options_get_db_host_id;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_lowest_used_cache_tier;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_lowest_used_cache_tier;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_enforce_single_del_contracts;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_enforce_single_del_contracts;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *const c_char) =
-    rocksdb_options_set_daily_offpeak_time_utc;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut usize) -> *const c_char =
-    rocksdb_options_get_daily_offpeak_time_utc;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_follower_refresh_catchup_period_ms;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_follower_refresh_catchup_period_ms;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_follower_catchup_retry_count;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_follower_catchup_retry_count;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_follower_catchup_retry_wait_ms;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_follower_catchup_retry_wait_ms;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_metadata_write_temperature;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_metadata_write_temperature;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_wal_write_temperature;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_wal_write_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_dump_malloc_stats;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_avoid_flush_during_recovery;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_avoid_flush_during_recovery;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_enforce_write_buffer_manager_during_recovery;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_enforce_write_buffer_manager_during_recovery;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_avoid_flush_during_shutdown;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_avoid_flush_during_shutdown;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_two_write_queues;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_two_write_queues;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_background_close_inactive_wals;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_background_close_inactive_wals;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_prefix_seek_opt_in_only;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_prefix_seek_opt_in_only;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, usize) = rocksdb_options_set_log_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> usize = rocksdb_options_get_log_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_best_efforts_recovery;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_best_efforts_recovery;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_max_bgerror_resume_count;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_max_bgerror_resume_count;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_bgerror_resume_retry_interval;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_bgerror_resume_retry_interval;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_allow_data_in_errors;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_allow_data_in_errors;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *const c_char) = rocksdb_options_set_db_host_id;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut usize) -> *const c_char = rocksdb_options_get_db_host_id;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_lowest_used_cache_tier;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_lowest_used_cache_tier;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_enforce_single_del_contracts;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_enforce_single_del_contracts;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *const c_char) = rocksdb_options_set_daily_offpeak_time_utc;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, *mut usize) -> *const c_char = rocksdb_options_get_daily_offpeak_time_utc;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_follower_refresh_catchup_period_ms;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_follower_refresh_catchup_period_ms;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_follower_catchup_retry_count;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_follower_catchup_retry_count;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_follower_catchup_retry_wait_ms;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_follower_catchup_retry_wait_ms;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_metadata_write_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_metadata_write_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_wal_write_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_wal_write_temperature;
 const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_fast_sst_open;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_fast_sst_open;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_memtable_whole_key_filtering;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_target_file_size_is_upper_bound;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_target_file_size_is_upper_bound;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_strict_max_successive_merges;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_strict_max_successive_merges;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_paranoid_file_checks;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_paranoid_file_checks;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_verify_output_flags;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_verify_output_flags;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_force_consistency_checks;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_force_consistency_checks;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_disallow_memtable_writes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_disallow_memtable_writes;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_sample_for_compression;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_sample_for_compression;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_last_level_temperature;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_last_level_temperature;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_default_write_temperature;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_default_write_temperature;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) =
-    rocksdb_options_set_default_temperature;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int =
-    rocksdb_options_get_default_temperature;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_preclude_last_level_data_seconds;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_preclude_last_level_data_seconds;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) =
-    rocksdb_options_set_preserve_internal_time_seconds;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 =
-    rocksdb_options_get_preserve_internal_time_seconds;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_enable_blob_direct_write;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_enable_blob_direct_write;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) =
-    rocksdb_options_set_blob_direct_write_partitions;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 =
-    rocksdb_options_get_blob_direct_write_partitions;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) =
-    rocksdb_options_set_memtable_protection_bytes_per_key;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 =
-    rocksdb_options_get_memtable_protection_bytes_per_key;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_persist_user_defined_timestamps;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_persist_user_defined_timestamps;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u8) =
-    rocksdb_options_set_block_protection_bytes_per_key;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u8 =
-    rocksdb_options_get_block_protection_bytes_per_key;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) =
-    rocksdb_options_set_bottommost_file_compaction_delay;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 =
-    rocksdb_options_get_bottommost_file_compaction_delay;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_paranoid_memory_checks;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_paranoid_memory_checks;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_memtable_verify_per_key_checksum_on_seek;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_memtable_verify_per_key_checksum_on_seek;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_cf_allow_ingest_behind;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_cf_allow_ingest_behind;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) =
-    rocksdb_options_set_memtable_batch_lookup_optimization;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar =
-    rocksdb_options_get_memtable_batch_lookup_optimization;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) =
-    rocksdb_options_set_memtable_max_range_deletions;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 =
-    rocksdb_options_get_memtable_max_range_deletions;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) =
-    rocksdb_options_set_uncache_aggressiveness;
-const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 =
-    rocksdb_options_get_uncache_aggressiveness;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_fast_sst_open;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_memtable_whole_key_filtering;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_target_file_size_is_upper_bound;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_target_file_size_is_upper_bound;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_strict_max_successive_merges;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_strict_max_successive_merges;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_paranoid_file_checks;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_paranoid_file_checks;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_verify_output_flags;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_verify_output_flags;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_force_consistency_checks;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_force_consistency_checks;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_disallow_memtable_writes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_disallow_memtable_writes;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_sample_for_compression;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_sample_for_compression;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_last_level_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_last_level_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_default_write_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_default_write_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_int) = rocksdb_options_set_default_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_int = rocksdb_options_get_default_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_preclude_last_level_data_seconds;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_preclude_last_level_data_seconds;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u64) = rocksdb_options_set_preserve_internal_time_seconds;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u64 = rocksdb_options_get_preserve_internal_time_seconds;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_enable_blob_direct_write;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_enable_blob_direct_write;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) = rocksdb_options_set_blob_direct_write_partitions;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 = rocksdb_options_get_blob_direct_write_partitions;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) = rocksdb_options_set_memtable_protection_bytes_per_key;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 = rocksdb_options_get_memtable_protection_bytes_per_key;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_persist_user_defined_timestamps;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_persist_user_defined_timestamps;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u8) = rocksdb_options_set_block_protection_bytes_per_key;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u8 = rocksdb_options_get_block_protection_bytes_per_key;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) = rocksdb_options_set_bottommost_file_compaction_delay;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 = rocksdb_options_get_bottommost_file_compaction_delay;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_paranoid_memory_checks;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_paranoid_memory_checks;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_memtable_verify_per_key_checksum_on_seek;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_memtable_verify_per_key_checksum_on_seek;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_cf_allow_ingest_behind;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_cf_allow_ingest_behind;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, c_uchar) = rocksdb_options_set_memtable_batch_lookup_optimization;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> c_uchar = rocksdb_options_get_memtable_batch_lookup_optimization;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) = rocksdb_options_set_memtable_max_range_deletions;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 = rocksdb_options_get_memtable_max_range_deletions;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) = rocksdb_options_set_uncache_aggressiveness;
+const _: unsafe extern "C" fn(*mut rocksdb_options_t) -> u32 = rocksdb_options_get_uncache_aggressiveness;
 const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_uchar) = rocksdb_writeoptions_set_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar =
-    rocksdb_writeoptions_get_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_int) =
-    rocksdb_writeoptions_disable_WAL;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar =
-    rocksdb_writeoptions_get_disable_WAL;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_uchar) =
-    rocksdb_writeoptions_set_ignore_missing_column_families;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar =
-    rocksdb_writeoptions_get_ignore_missing_column_families;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_uchar) =
-    rocksdb_writeoptions_set_no_slowdown;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar =
-    rocksdb_writeoptions_get_no_slowdown;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_uchar) =
-    rocksdb_writeoptions_set_low_pri;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar =
-    rocksdb_writeoptions_get_low_pri;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_uchar) =
-    rocksdb_writeoptions_set_memtable_insert_hint_per_batch;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar =
-    rocksdb_writeoptions_get_memtable_insert_hint_per_batch;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_int) =
-    rocksdb_writeoptions_set_rate_limiter_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_int =
-    rocksdb_writeoptions_get_rate_limiter_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, usize) =
-    rocksdb_writeoptions_set_protection_bytes_per_key;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> usize =
-    rocksdb_writeoptions_get_protection_bytes_per_key;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_int) =
-    rocksdb_writeoptions_set_io_activity;
-const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_int =
-    rocksdb_writeoptions_get_io_activity;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar = rocksdb_writeoptions_get_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_int) = rocksdb_writeoptions_disable_WAL;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar = rocksdb_writeoptions_get_disable_WAL;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_uchar) = rocksdb_writeoptions_set_ignore_missing_column_families;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar = rocksdb_writeoptions_get_ignore_missing_column_families;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_uchar) = rocksdb_writeoptions_set_no_slowdown;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar = rocksdb_writeoptions_get_no_slowdown;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_uchar) = rocksdb_writeoptions_set_low_pri;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar = rocksdb_writeoptions_get_low_pri;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_uchar) = rocksdb_writeoptions_set_memtable_insert_hint_per_batch;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_uchar = rocksdb_writeoptions_get_memtable_insert_hint_per_batch;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_int) = rocksdb_writeoptions_set_rate_limiter_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_int = rocksdb_writeoptions_get_rate_limiter_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, usize) = rocksdb_writeoptions_set_protection_bytes_per_key;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> usize = rocksdb_writeoptions_get_protection_bytes_per_key;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t, c_int) = rocksdb_writeoptions_set_io_activity;
+const _: unsafe extern "C" fn(*mut rocksdb_writeoptions_t) -> c_int = rocksdb_writeoptions_get_io_activity;
 const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t, c_uchar) = rocksdb_flushoptions_set_wait;
-const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t) -> c_uchar =
-    rocksdb_flushoptions_get_wait;
-const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t, c_uchar) =
-    rocksdb_flushoptions_set_allow_write_stall;
-const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t) -> c_uchar =
-    rocksdb_flushoptions_get_allow_write_stall;
-const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t, c_uchar) =
-    rocksdb_flushoptions_set_force_atomic_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t) -> c_uchar =
-    rocksdb_flushoptions_get_force_atomic_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t, c_uchar) =
-    rocksdb_flushoptions_set_listener_wait;
-const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t) -> c_uchar =
-    rocksdb_flushoptions_get_listener_wait;
-const _: unsafe extern "C" fn(*mut rocksdb_flushwaloptions_t, c_uchar) =
-    rocksdb_flushwaloptions_set_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_flushwaloptions_t) -> c_uchar =
-    rocksdb_flushwaloptions_get_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_flushwaloptions_t, c_int) =
-    rocksdb_flushwaloptions_set_rate_limiter_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_flushwaloptions_t) -> c_int =
-    rocksdb_flushwaloptions_get_rate_limiter_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) =
-    rocksdb_envoptions_set_use_mmap_reads;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar =
-    rocksdb_envoptions_get_use_mmap_reads;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) =
-    rocksdb_envoptions_set_use_mmap_writes;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar =
-    rocksdb_envoptions_get_use_mmap_writes;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) =
-    rocksdb_envoptions_set_use_direct_reads;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar =
-    rocksdb_envoptions_get_use_direct_reads;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) =
-    rocksdb_envoptions_set_use_direct_writes;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar =
-    rocksdb_envoptions_get_use_direct_writes;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) =
-    rocksdb_envoptions_set_allow_fallocate;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar =
-    rocksdb_envoptions_get_allow_fallocate;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) =
-    rocksdb_envoptions_set_fd_cloexec;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar =
-    rocksdb_envoptions_get_fd_cloexec;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, u64) =
-    rocksdb_envoptions_set_bytes_per_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> u64 =
-    rocksdb_envoptions_get_bytes_per_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) =
-    rocksdb_envoptions_set_strict_bytes_per_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar =
-    rocksdb_envoptions_get_strict_bytes_per_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) =
-    rocksdb_envoptions_set_fallocate_with_keep_size;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar =
-    rocksdb_envoptions_get_fallocate_with_keep_size;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, usize) =
-    rocksdb_envoptions_set_compaction_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> usize =
-    rocksdb_envoptions_get_compaction_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, usize) =
-    rocksdb_envoptions_set_writable_file_max_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> usize =
-    rocksdb_envoptions_get_writable_file_max_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t, u64) =
-    rocksdb_trace_options_set_max_trace_file_size;
-const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t) -> u64 =
-    rocksdb_trace_options_get_max_trace_file_size;
-const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t, u64) =
-    rocksdb_trace_options_set_sampling_frequency;
-const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t) -> u64 =
-    rocksdb_trace_options_get_sampling_frequency;
+const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t) -> c_uchar = rocksdb_flushoptions_get_wait;
+const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t, c_uchar) = rocksdb_flushoptions_set_allow_write_stall;
+const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t) -> c_uchar = rocksdb_flushoptions_get_allow_write_stall;
+const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t, c_uchar) = rocksdb_flushoptions_set_force_atomic_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t) -> c_uchar = rocksdb_flushoptions_get_force_atomic_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t, c_uchar) = rocksdb_flushoptions_set_listener_wait;
+const _: unsafe extern "C" fn(*mut rocksdb_flushoptions_t) -> c_uchar = rocksdb_flushoptions_get_listener_wait;
+const _: unsafe extern "C" fn(*mut rocksdb_flushwaloptions_t, c_uchar) = rocksdb_flushwaloptions_set_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_flushwaloptions_t) -> c_uchar = rocksdb_flushwaloptions_get_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_flushwaloptions_t, c_int) = rocksdb_flushwaloptions_set_rate_limiter_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_flushwaloptions_t) -> c_int = rocksdb_flushwaloptions_get_rate_limiter_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) = rocksdb_envoptions_set_use_mmap_reads;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar = rocksdb_envoptions_get_use_mmap_reads;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) = rocksdb_envoptions_set_use_mmap_writes;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar = rocksdb_envoptions_get_use_mmap_writes;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) = rocksdb_envoptions_set_use_direct_reads;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar = rocksdb_envoptions_get_use_direct_reads;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) = rocksdb_envoptions_set_use_direct_writes;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar = rocksdb_envoptions_get_use_direct_writes;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) = rocksdb_envoptions_set_allow_fallocate;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar = rocksdb_envoptions_get_allow_fallocate;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) = rocksdb_envoptions_set_fd_cloexec;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar = rocksdb_envoptions_get_fd_cloexec;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, u64) = rocksdb_envoptions_set_bytes_per_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> u64 = rocksdb_envoptions_get_bytes_per_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) = rocksdb_envoptions_set_strict_bytes_per_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar = rocksdb_envoptions_get_strict_bytes_per_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, c_uchar) = rocksdb_envoptions_set_fallocate_with_keep_size;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> c_uchar = rocksdb_envoptions_get_fallocate_with_keep_size;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, usize) = rocksdb_envoptions_set_compaction_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> usize = rocksdb_envoptions_get_compaction_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t, usize) = rocksdb_envoptions_set_writable_file_max_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_envoptions_t) -> usize = rocksdb_envoptions_get_writable_file_max_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t, u64) = rocksdb_trace_options_set_max_trace_file_size;
+const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t) -> u64 = rocksdb_trace_options_get_max_trace_file_size;
+const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t, u64) = rocksdb_trace_options_set_sampling_frequency;
+const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t) -> u64 = rocksdb_trace_options_get_sampling_frequency;
 const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t, u64) = rocksdb_trace_options_set_filter;
-const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t) -> u64 =
-    rocksdb_trace_options_get_filter;
-const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t, c_uchar) =
-    rocksdb_trace_options_set_preserve_write_order;
-const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t) -> c_uchar =
-    rocksdb_trace_options_get_preserve_write_order;
-const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_options_t, u64) =
-    rocksdb_block_cache_trace_options_set_sampling_frequency;
-const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_options_t) -> u64 =
-    rocksdb_block_cache_trace_options_get_sampling_frequency;
-const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_writer_options_t, u64) =
-    rocksdb_block_cache_trace_writer_options_set_max_trace_file_size;
-const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_writer_options_t) -> u64 =
-    rocksdb_block_cache_trace_writer_options_get_max_trace_file_size;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, c_int) =
-    rocksdb_compaction_options_set_compression;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) -> c_int =
-    rocksdb_compaction_options_get_compression;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, u64) =
-    rocksdb_compaction_options_set_output_file_size_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) -> u64 =
-    rocksdb_compaction_options_get_output_file_size_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, u32) =
-    rocksdb_compaction_options_set_max_subcompactions;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) -> u32 =
-    rocksdb_compaction_options_get_max_subcompactions;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, c_int) =
-    rocksdb_compaction_options_set_output_temperature_override;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) -> c_int =
-    rocksdb_compaction_options_get_output_temperature_override;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, c_uchar) =
-    rocksdb_compaction_options_set_allow_trivial_move;
-const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) -> c_uchar =
-    rocksdb_compaction_options_get_allow_trivial_move;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_int) =
-    rocksdb_compactoptions_set_blob_garbage_collection_policy;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_int =
-    rocksdb_compactoptions_get_blob_garbage_collection_policy;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, f64) =
-    rocksdb_compactoptions_set_blob_garbage_collection_age_cutoff;
-const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> f64 =
-    rocksdb_compactoptions_get_blob_garbage_collection_age_cutoff;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_move_files;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_link_files;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_link_files;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_failed_move_fall_back_to_copy;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_failed_move_fall_back_to_copy;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_snapshot_consistency;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_allow_global_seqno;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_allow_blocking_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_ingest_behind;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_write_global_seqno;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_write_global_seqno;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_verify_checksums_before_ingest;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_verify_checksums_before_ingest;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, usize) =
-    rocksdb_ingestexternalfileoptions_set_verify_checksums_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> usize =
-    rocksdb_ingestexternalfileoptions_get_verify_checksums_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_verify_file_checksum;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_verify_file_checksum;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_fail_if_not_bottommost_level;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_allow_db_generated_files;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_allow_db_generated_files;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_fill_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_fill_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) =
-    rocksdb_ingestexternalfileoptions_set_prefetch_lmax_index_and_filter_blocks;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar =
-    rocksdb_ingestexternalfileoptions_get_prefetch_lmax_index_and_filter_blocks;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_int) =
-    rocksdb_ingestexternalfileoptions_set_file_opening_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_int =
-    rocksdb_ingestexternalfileoptions_get_file_opening_threads;
-const _: unsafe extern "C" fn(*mut rocksdb_open_and_compact_options_t) -> c_uchar =
-    rocksdb_open_and_compact_options_get_allow_resumption;
-const _: unsafe extern "C" fn(*mut rocksdb_import_column_family_options_t) -> c_uchar =
-    rocksdb_import_column_family_options_get_move_files;
-const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t, c_uchar) =
-    rocksdb_size_approximation_options_set_include_memtables;
-const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t) -> c_uchar =
-    rocksdb_size_approximation_options_get_include_memtables;
-const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t, c_uchar) =
-    rocksdb_size_approximation_options_set_include_files;
-const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t) -> c_uchar =
-    rocksdb_size_approximation_options_get_include_files;
-const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t, c_uchar) =
-    rocksdb_size_approximation_options_set_include_blob_files;
-const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t) -> c_uchar =
-    rocksdb_size_approximation_options_get_include_blob_files;
-const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t, f64) =
-    rocksdb_size_approximation_options_set_files_size_error_margin;
-const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t) -> f64 =
-    rocksdb_size_approximation_options_get_files_size_error_margin;
-const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t, c_uchar) =
-    rocksdb_livefiles_storage_info_options_set_include_checksum_info;
-const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t) -> c_uchar =
-    rocksdb_livefiles_storage_info_options_get_include_checksum_info;
-const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t, u64) =
-    rocksdb_livefiles_storage_info_options_set_wal_size_for_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t) -> u64 =
-    rocksdb_livefiles_storage_info_options_get_wal_size_for_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t, c_uchar) =
-    rocksdb_livefiles_storage_info_options_set_atomic_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t) -> c_uchar =
-    rocksdb_livefiles_storage_info_options_get_atomic_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_options_t, c_int) =
-    rocksdb_column_family_metadata_options_set_level;
-const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_options_t) -> c_int =
-    rocksdb_column_family_metadata_options_get_level;
-const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t, c_uchar) =
-    rocksdb_wait_for_compact_options_set_wait_for_purge;
-const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) -> c_uchar =
-    rocksdb_wait_for_compact_options_get_wait_for_purge;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_cache_index_and_filter_blocks;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_cache_index_and_filter_blocks;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_cache_index_and_filter_blocks_with_high_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_pin_l0_filter_and_index_blocks_in_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_pin_top_level_index_and_filter;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_pin_top_level_index_and_filter;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_index_type;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int =
-    rocksdb_block_based_options_get_index_type;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_index_block_search_type;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int =
-    rocksdb_block_based_options_get_index_block_search_type;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_data_block_index_type;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int =
-    rocksdb_block_based_options_get_data_block_index_type;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, f64) =
-    rocksdb_block_based_options_set_data_block_hash_table_util_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> f64 =
-    rocksdb_block_based_options_get_data_block_hash_table_util_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_char) =
-    rocksdb_block_based_options_set_checksum;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int =
-    rocksdb_block_based_options_get_checksum;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_no_block_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_no_block_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, usize) =
-    rocksdb_block_based_options_set_block_size;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> u64 =
-    rocksdb_block_based_options_get_block_size;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_block_size_deviation;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int =
-    rocksdb_block_based_options_get_block_size_deviation;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_block_restart_interval;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int =
-    rocksdb_block_based_options_get_block_restart_interval;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_index_block_restart_interval;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int =
-    rocksdb_block_based_options_get_index_block_restart_interval;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, u64) =
-    rocksdb_block_based_options_set_metadata_block_size;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> u64 =
-    rocksdb_block_based_options_get_metadata_block_size;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_partition_filters;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_partition_filters;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_decouple_partitioned_filters;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_decouple_partitioned_filters;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_optimize_filters_for_memory;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_optimize_filters_for_memory;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_use_delta_encoding;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_use_delta_encoding;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_use_udi_as_primary_index;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_use_udi_as_primary_index;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_fail_if_no_udi_on_open;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_fail_if_no_udi_on_open;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_whole_key_filtering;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_whole_key_filtering;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_detect_filter_construct_corruption;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_detect_filter_construct_corruption;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_verify_compression;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_verify_compression;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, u32) =
-    rocksdb_block_based_options_set_read_amp_bytes_per_bit;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> u32 =
-    rocksdb_block_based_options_get_read_amp_bytes_per_bit;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_format_version;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> u32 =
-    rocksdb_block_based_options_get_format_version;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_separate_key_value_in_data_block;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_separate_key_value_in_data_block;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, f64) =
-    rocksdb_block_based_options_set_uniform_cv_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> f64 =
-    rocksdb_block_based_options_get_uniform_cv_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_enable_index_compression;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_enable_index_compression;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) =
-    rocksdb_block_based_options_set_block_align;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar =
-    rocksdb_block_based_options_get_block_align;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, usize) =
-    rocksdb_block_based_options_set_super_block_alignment_size;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> usize =
-    rocksdb_block_based_options_get_super_block_alignment_size;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, usize) =
-    rocksdb_block_based_options_set_super_block_alignment_space_overhead_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> usize =
-    rocksdb_block_based_options_get_super_block_alignment_space_overhead_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_index_shortening;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int =
-    rocksdb_block_based_options_get_index_shortening;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, usize) =
-    rocksdb_block_based_options_set_max_auto_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> usize =
-    rocksdb_block_based_options_get_max_auto_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) =
-    rocksdb_block_based_options_set_prepopulate_block_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int =
-    rocksdb_block_based_options_get_prepopulate_block_cache;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, usize) =
-    rocksdb_block_based_options_set_initial_auto_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> usize =
-    rocksdb_block_based_options_get_initial_auto_readahead_size;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, u64) =
-    rocksdb_block_based_options_set_num_file_reads_for_auto_readahead;
-const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> u64 =
-    rocksdb_block_based_options_get_num_file_reads_for_auto_readahead;
-const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, f64) =
-    rocksdb_cuckoo_options_set_hash_table_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t) -> f64 =
-    rocksdb_cuckoo_options_get_hash_table_ratio;
-const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, u32) =
-    rocksdb_cuckoo_options_set_max_search_depth;
-const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t) -> u32 =
-    rocksdb_cuckoo_options_get_max_search_depth;
-const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, u32) =
-    rocksdb_cuckoo_options_set_cuckoo_block_size;
-const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t) -> u32 =
-    rocksdb_cuckoo_options_get_cuckoo_block_size;
-const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, c_uchar) =
-    rocksdb_cuckoo_options_set_identity_as_first_hash;
-const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t) -> c_uchar =
-    rocksdb_cuckoo_options_get_identity_as_first_hash;
-const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, c_uchar) =
-    rocksdb_cuckoo_options_set_use_module_hash;
-const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t) -> c_uchar =
-    rocksdb_cuckoo_options_get_use_module_hash;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) =
-    rocksdb_universal_compaction_options_set_max_read_amp;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int =
-    rocksdb_universal_compaction_options_get_max_read_amp;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_uchar) =
-    rocksdb_universal_compaction_options_set_allow_trivial_move;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_uchar =
-    rocksdb_universal_compaction_options_get_allow_trivial_move;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_uchar) =
-    rocksdb_universal_compaction_options_set_incremental;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_uchar =
-    rocksdb_universal_compaction_options_get_incremental;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_uchar) =
-    rocksdb_universal_compaction_options_set_reduce_file_locking;
-const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_uchar =
-    rocksdb_universal_compaction_options_get_reduce_file_locking;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, u64) =
-    rocksdb_fifo_compaction_options_set_age_for_warm;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> u64 =
-    rocksdb_fifo_compaction_options_get_age_for_warm;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, c_uchar) =
-    rocksdb_fifo_compaction_options_set_allow_trivial_copy_when_change_temperature;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> c_uchar =
-    rocksdb_fifo_compaction_options_get_allow_trivial_copy_when_change_temperature;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, u64) =
-    rocksdb_fifo_compaction_options_set_trivial_copy_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> u64 =
-    rocksdb_fifo_compaction_options_get_trivial_copy_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, u64) =
-    rocksdb_backup_engine_options_set_io_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> u64 =
-    rocksdb_backup_engine_options_get_io_buffer_size;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, u64) =
-    rocksdb_backup_engine_options_set_backup_rate_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> u64 =
-    rocksdb_backup_engine_options_get_backup_rate_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_int) =
-    rocksdb_backup_engine_options_set_max_background_operations;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_int =
-    rocksdb_backup_engine_options_get_max_background_operations;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, *const c_char) =
-    rocksdb_backup_engine_options_set_backup_dir;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, *mut usize) -> *const c_char =
-    rocksdb_backup_engine_options_get_backup_dir;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) =
-    rocksdb_backup_engine_options_set_share_table_files;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar =
-    rocksdb_backup_engine_options_get_share_table_files;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) =
-    rocksdb_backup_engine_options_set_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar =
-    rocksdb_backup_engine_options_get_sync;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) =
-    rocksdb_backup_engine_options_set_destroy_old_data;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar =
-    rocksdb_backup_engine_options_get_destroy_old_data;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) =
-    rocksdb_backup_engine_options_set_backup_log_files;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar =
-    rocksdb_backup_engine_options_get_backup_log_files;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, u64) =
-    rocksdb_backup_engine_options_set_restore_rate_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> u64 =
-    rocksdb_backup_engine_options_get_restore_rate_limit;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) =
-    rocksdb_backup_engine_options_set_share_files_with_checksum;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar =
-    rocksdb_backup_engine_options_get_share_files_with_checksum;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, u64) =
-    rocksdb_backup_engine_options_set_callback_trigger_interval_size;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> u64 =
-    rocksdb_backup_engine_options_get_callback_trigger_interval_size;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_int) =
-    rocksdb_backup_engine_options_set_max_valid_backups_to_open;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_int =
-    rocksdb_backup_engine_options_get_max_valid_backups_to_open;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_int) =
-    rocksdb_backup_engine_options_set_share_files_with_checksum_naming;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_int =
-    rocksdb_backup_engine_options_get_share_files_with_checksum_naming;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_int) =
-    rocksdb_backup_engine_options_set_schema_version;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_int =
-    rocksdb_backup_engine_options_get_schema_version;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) =
-    rocksdb_backup_engine_options_set_current_temperatures_override_manifest;
-const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar =
-    rocksdb_backup_engine_options_get_current_temperatures_override_manifest;
-const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t, c_uchar) =
-    rocksdb_create_backup_options_set_decrease_background_thread_cpu_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t) -> c_uchar =
-    rocksdb_create_backup_options_get_decrease_background_thread_cpu_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t, c_int) =
-    rocksdb_create_backup_options_set_background_thread_cpu_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t) -> c_int =
-    rocksdb_create_backup_options_get_background_thread_cpu_priority;
-const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t, c_uchar) =
-    rocksdb_create_backup_options_set_flush_before_backup;
-const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t) -> c_uchar =
-    rocksdb_create_backup_options_get_flush_before_backup;
-const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t, c_uchar) =
-    rocksdb_create_backup_options_set_atomic_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t) -> c_uchar =
-    rocksdb_create_backup_options_get_atomic_flush;
-const _: unsafe extern "C" fn(*mut rocksdb_restore_options_t, c_int) =
-    rocksdb_restore_options_set_keep_log_files;
-const _: unsafe extern "C" fn(*mut rocksdb_restore_options_t) -> c_uchar =
-    rocksdb_restore_options_get_keep_log_files;
-const _: unsafe extern "C" fn(*mut rocksdb_restore_options_t, c_int) =
-    rocksdb_restore_options_set_mode;
-const _: unsafe extern "C" fn(*mut rocksdb_restore_options_t) -> c_int =
-    rocksdb_restore_options_get_mode;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, i64) =
-    rocksdb_transactiondb_options_set_max_num_locks;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> i64 =
-    rocksdb_transactiondb_options_get_max_num_locks;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, u32) =
-    rocksdb_transactiondb_options_set_max_num_deadlocks;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> u32 =
-    rocksdb_transactiondb_options_get_max_num_deadlocks;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, usize) =
-    rocksdb_transactiondb_options_set_num_stripes;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> usize =
-    rocksdb_transactiondb_options_get_num_stripes;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, i64) =
-    rocksdb_transactiondb_options_set_transaction_lock_timeout;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> i64 =
-    rocksdb_transactiondb_options_get_transaction_lock_timeout;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, i64) =
-    rocksdb_transactiondb_options_set_default_lock_timeout;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> i64 =
-    rocksdb_transactiondb_options_get_default_lock_timeout;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, c_int) =
-    rocksdb_transactiondb_options_set_write_policy;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> c_int =
-    rocksdb_transactiondb_options_get_write_policy;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, c_uchar) =
-    rocksdb_transactiondb_options_set_rollback_merge_operands;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> c_uchar =
-    rocksdb_transactiondb_options_get_rollback_merge_operands;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, c_uchar) =
-    rocksdb_transactiondb_options_set_use_per_key_point_lock_mgr;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> c_uchar =
-    rocksdb_transactiondb_options_get_use_per_key_point_lock_mgr;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, c_uchar) =
-    rocksdb_transactiondb_options_set_skip_concurrency_control;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> c_uchar =
-    rocksdb_transactiondb_options_get_skip_concurrency_control;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, i64) =
-    rocksdb_transactiondb_options_set_default_write_batch_flush_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> i64 =
-    rocksdb_transactiondb_options_get_default_write_batch_flush_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, c_uchar) =
-    rocksdb_transactiondb_options_set_enable_udt_validation;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> c_uchar =
-    rocksdb_transactiondb_options_get_enable_udt_validation;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, u32) =
-    rocksdb_transactiondb_options_set_txn_commit_bypass_memtable_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> u32 =
-    rocksdb_transactiondb_options_get_txn_commit_bypass_memtable_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) =
-    rocksdb_transaction_options_set_set_snapshot;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar =
-    rocksdb_transaction_options_get_set_snapshot;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) =
-    rocksdb_transaction_options_set_deadlock_detect;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar =
-    rocksdb_transaction_options_get_deadlock_detect;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) =
-    rocksdb_transaction_options_set_use_only_the_last_commit_time_batch_for_recovery;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar =
-    rocksdb_transaction_options_get_use_only_the_last_commit_time_batch_for_recovery;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, i64) =
-    rocksdb_transaction_options_set_lock_timeout;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> i64 =
-    rocksdb_transaction_options_get_lock_timeout;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, i64) =
-    rocksdb_transaction_options_set_deadlock_timeout_us;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> i64 =
-    rocksdb_transaction_options_get_deadlock_timeout_us;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, i64) =
-    rocksdb_transaction_options_set_expiration;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> i64 =
-    rocksdb_transaction_options_get_expiration;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, i64) =
-    rocksdb_transaction_options_set_deadlock_detect_depth;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> i64 =
-    rocksdb_transaction_options_get_deadlock_detect_depth;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, usize) =
-    rocksdb_transaction_options_set_max_write_batch_size;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> usize =
-    rocksdb_transaction_options_get_max_write_batch_size;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) =
-    rocksdb_transaction_options_set_skip_concurrency_control;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar =
-    rocksdb_transaction_options_get_skip_concurrency_control;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) =
-    rocksdb_transaction_options_set_skip_prepare;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar =
-    rocksdb_transaction_options_get_skip_prepare;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, i64) =
-    rocksdb_transaction_options_set_write_batch_flush_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> i64 =
-    rocksdb_transaction_options_get_write_batch_flush_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) =
-    rocksdb_transaction_options_set_write_batch_track_timestamp_size;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar =
-    rocksdb_transaction_options_get_write_batch_track_timestamp_size;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) =
-    rocksdb_transaction_options_set_commit_bypass_memtable;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar =
-    rocksdb_transaction_options_get_commit_bypass_memtable;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, u32) =
-    rocksdb_transaction_options_set_large_txn_commit_optimize_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> u32 =
-    rocksdb_transaction_options_get_large_txn_commit_optimize_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, u64) =
-    rocksdb_transaction_options_set_large_txn_commit_optimize_byte_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> u64 =
-    rocksdb_transaction_options_get_large_txn_commit_optimize_byte_threshold;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransaction_options_t, c_uchar) =
-    rocksdb_optimistictransaction_options_set_set_snapshot;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransaction_options_t) -> c_uchar =
-    rocksdb_optimistictransaction_options_get_set_snapshot;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_options_t, c_int) =
-    rocksdb_optimistictransactiondb_options_set_validate_policy;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_options_t) -> c_int =
-    rocksdb_optimistictransactiondb_options_get_validate_policy;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_options_t, u32) =
-    rocksdb_optimistictransactiondb_options_set_occ_lock_buckets;
-const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_options_t) -> u32 =
-    rocksdb_optimistictransactiondb_options_get_occ_lock_buckets;
+const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t) -> u64 = rocksdb_trace_options_get_filter;
+const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t, c_uchar) = rocksdb_trace_options_set_preserve_write_order;
+const _: unsafe extern "C" fn(*mut rocksdb_trace_options_t) -> c_uchar = rocksdb_trace_options_get_preserve_write_order;
+const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_options_t, u64) = rocksdb_block_cache_trace_options_set_sampling_frequency;
+const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_options_t) -> u64 = rocksdb_block_cache_trace_options_get_sampling_frequency;
+const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_writer_options_t, u64) = rocksdb_block_cache_trace_writer_options_set_max_trace_file_size;
+const _: unsafe extern "C" fn(*mut rocksdb_block_cache_trace_writer_options_t) -> u64 = rocksdb_block_cache_trace_writer_options_get_max_trace_file_size;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, c_int) = rocksdb_compaction_options_set_compression;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) -> c_int = rocksdb_compaction_options_get_compression;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, u64) = rocksdb_compaction_options_set_output_file_size_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) -> u64 = rocksdb_compaction_options_get_output_file_size_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, u32) = rocksdb_compaction_options_set_max_subcompactions;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) -> u32 = rocksdb_compaction_options_get_max_subcompactions;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, c_int) = rocksdb_compaction_options_set_output_temperature_override;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) -> c_int = rocksdb_compaction_options_get_output_temperature_override;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t, c_uchar) = rocksdb_compaction_options_set_allow_trivial_move;
+const _: unsafe extern "C" fn(*mut rocksdb_compaction_options_t) -> c_uchar = rocksdb_compaction_options_get_allow_trivial_move;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, c_int) = rocksdb_compactoptions_set_blob_garbage_collection_policy;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> c_int = rocksdb_compactoptions_get_blob_garbage_collection_policy;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t, f64) = rocksdb_compactoptions_set_blob_garbage_collection_age_cutoff;
+const _: unsafe extern "C" fn(*mut rocksdb_compactoptions_t) -> f64 = rocksdb_compactoptions_get_blob_garbage_collection_age_cutoff;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_move_files;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_link_files;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_link_files;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_failed_move_fall_back_to_copy;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_failed_move_fall_back_to_copy;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_snapshot_consistency;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_allow_global_seqno;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_allow_blocking_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_ingest_behind;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_write_global_seqno;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_write_global_seqno;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_verify_checksums_before_ingest;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_verify_checksums_before_ingest;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, usize) = rocksdb_ingestexternalfileoptions_set_verify_checksums_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> usize = rocksdb_ingestexternalfileoptions_get_verify_checksums_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_verify_file_checksum;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_verify_file_checksum;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_fail_if_not_bottommost_level;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_allow_db_generated_files;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_allow_db_generated_files;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_fill_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_fill_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_uchar) = rocksdb_ingestexternalfileoptions_set_prefetch_lmax_index_and_filter_blocks;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_uchar = rocksdb_ingestexternalfileoptions_get_prefetch_lmax_index_and_filter_blocks;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t, c_int) = rocksdb_ingestexternalfileoptions_set_file_opening_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_ingestexternalfileoptions_t) -> c_int = rocksdb_ingestexternalfileoptions_get_file_opening_threads;
+const _: unsafe extern "C" fn(*mut rocksdb_open_and_compact_options_t) -> c_uchar = rocksdb_open_and_compact_options_get_allow_resumption;
+const _: unsafe extern "C" fn(*mut rocksdb_import_column_family_options_t) -> c_uchar = rocksdb_import_column_family_options_get_move_files;
+const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t, c_uchar) = rocksdb_size_approximation_options_set_include_memtables;
+const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t) -> c_uchar = rocksdb_size_approximation_options_get_include_memtables;
+const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t, c_uchar) = rocksdb_size_approximation_options_set_include_files;
+const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t) -> c_uchar = rocksdb_size_approximation_options_get_include_files;
+const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t, c_uchar) = rocksdb_size_approximation_options_set_include_blob_files;
+const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t) -> c_uchar = rocksdb_size_approximation_options_get_include_blob_files;
+const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t, f64) = rocksdb_size_approximation_options_set_files_size_error_margin;
+const _: unsafe extern "C" fn(*mut rocksdb_size_approximation_options_t) -> f64 = rocksdb_size_approximation_options_get_files_size_error_margin;
+const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t, c_uchar) = rocksdb_livefiles_storage_info_options_set_include_checksum_info;
+const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t) -> c_uchar = rocksdb_livefiles_storage_info_options_get_include_checksum_info;
+const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t, u64) = rocksdb_livefiles_storage_info_options_set_wal_size_for_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t) -> u64 = rocksdb_livefiles_storage_info_options_get_wal_size_for_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t, c_uchar) = rocksdb_livefiles_storage_info_options_set_atomic_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_livefiles_storage_info_options_t) -> c_uchar = rocksdb_livefiles_storage_info_options_get_atomic_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_options_t, c_int) = rocksdb_column_family_metadata_options_set_level;
+const _: unsafe extern "C" fn(*mut rocksdb_column_family_metadata_options_t) -> c_int = rocksdb_column_family_metadata_options_get_level;
+const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t, c_uchar) = rocksdb_wait_for_compact_options_set_wait_for_purge;
+const _: unsafe extern "C" fn(*mut rocksdb_wait_for_compact_options_t) -> c_uchar = rocksdb_wait_for_compact_options_get_wait_for_purge;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_cache_index_and_filter_blocks;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_cache_index_and_filter_blocks;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_cache_index_and_filter_blocks_with_high_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_pin_l0_filter_and_index_blocks_in_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_pin_top_level_index_and_filter;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_pin_top_level_index_and_filter;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_index_type;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int = rocksdb_block_based_options_get_index_type;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_index_block_search_type;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int = rocksdb_block_based_options_get_index_block_search_type;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_data_block_index_type;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int = rocksdb_block_based_options_get_data_block_index_type;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, f64) = rocksdb_block_based_options_set_data_block_hash_table_util_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> f64 = rocksdb_block_based_options_get_data_block_hash_table_util_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_char) = rocksdb_block_based_options_set_checksum;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int = rocksdb_block_based_options_get_checksum;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_no_block_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_no_block_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, usize) = rocksdb_block_based_options_set_block_size;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> u64 = rocksdb_block_based_options_get_block_size;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_block_size_deviation;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int = rocksdb_block_based_options_get_block_size_deviation;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_block_restart_interval;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int = rocksdb_block_based_options_get_block_restart_interval;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_index_block_restart_interval;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int = rocksdb_block_based_options_get_index_block_restart_interval;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, u64) = rocksdb_block_based_options_set_metadata_block_size;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> u64 = rocksdb_block_based_options_get_metadata_block_size;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_partition_filters;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_partition_filters;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_decouple_partitioned_filters;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_decouple_partitioned_filters;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_optimize_filters_for_memory;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_optimize_filters_for_memory;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_use_delta_encoding;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_use_delta_encoding;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_use_udi_as_primary_index;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_use_udi_as_primary_index;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_fail_if_no_udi_on_open;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_fail_if_no_udi_on_open;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_whole_key_filtering;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_whole_key_filtering;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_detect_filter_construct_corruption;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_detect_filter_construct_corruption;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_verify_compression;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_verify_compression;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, u32) = rocksdb_block_based_options_set_read_amp_bytes_per_bit;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> u32 = rocksdb_block_based_options_get_read_amp_bytes_per_bit;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_format_version;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> u32 = rocksdb_block_based_options_get_format_version;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_separate_key_value_in_data_block;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_separate_key_value_in_data_block;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, f64) = rocksdb_block_based_options_set_uniform_cv_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> f64 = rocksdb_block_based_options_get_uniform_cv_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_enable_index_compression;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_enable_index_compression;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_uchar) = rocksdb_block_based_options_set_block_align;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_uchar = rocksdb_block_based_options_get_block_align;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, usize) = rocksdb_block_based_options_set_super_block_alignment_size;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> usize = rocksdb_block_based_options_get_super_block_alignment_size;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, usize) = rocksdb_block_based_options_set_super_block_alignment_space_overhead_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> usize = rocksdb_block_based_options_get_super_block_alignment_space_overhead_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_index_shortening;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int = rocksdb_block_based_options_get_index_shortening;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, usize) = rocksdb_block_based_options_set_max_auto_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> usize = rocksdb_block_based_options_get_max_auto_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, c_int) = rocksdb_block_based_options_set_prepopulate_block_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> c_int = rocksdb_block_based_options_get_prepopulate_block_cache;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, usize) = rocksdb_block_based_options_set_initial_auto_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> usize = rocksdb_block_based_options_get_initial_auto_readahead_size;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t, u64) = rocksdb_block_based_options_set_num_file_reads_for_auto_readahead;
+const _: unsafe extern "C" fn(*mut rocksdb_block_based_table_options_t) -> u64 = rocksdb_block_based_options_get_num_file_reads_for_auto_readahead;
+const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, f64) = rocksdb_cuckoo_options_set_hash_table_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t) -> f64 = rocksdb_cuckoo_options_get_hash_table_ratio;
+const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, u32) = rocksdb_cuckoo_options_set_max_search_depth;
+const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t) -> u32 = rocksdb_cuckoo_options_get_max_search_depth;
+const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, u32) = rocksdb_cuckoo_options_set_cuckoo_block_size;
+const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t) -> u32 = rocksdb_cuckoo_options_get_cuckoo_block_size;
+const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, c_uchar) = rocksdb_cuckoo_options_set_identity_as_first_hash;
+const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t) -> c_uchar = rocksdb_cuckoo_options_get_identity_as_first_hash;
+const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t, c_uchar) = rocksdb_cuckoo_options_set_use_module_hash;
+const _: unsafe extern "C" fn(*mut rocksdb_cuckoo_table_options_t) -> c_uchar = rocksdb_cuckoo_options_get_use_module_hash;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_int) = rocksdb_universal_compaction_options_set_max_read_amp;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_int = rocksdb_universal_compaction_options_get_max_read_amp;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_uchar) = rocksdb_universal_compaction_options_set_allow_trivial_move;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_uchar = rocksdb_universal_compaction_options_get_allow_trivial_move;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_uchar) = rocksdb_universal_compaction_options_set_incremental;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_uchar = rocksdb_universal_compaction_options_get_incremental;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t, c_uchar) = rocksdb_universal_compaction_options_set_reduce_file_locking;
+const _: unsafe extern "C" fn(*mut rocksdb_universal_compaction_options_t) -> c_uchar = rocksdb_universal_compaction_options_get_reduce_file_locking;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, u64) = rocksdb_fifo_compaction_options_set_age_for_warm;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> u64 = rocksdb_fifo_compaction_options_get_age_for_warm;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, c_uchar) = rocksdb_fifo_compaction_options_set_allow_trivial_copy_when_change_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> c_uchar = rocksdb_fifo_compaction_options_get_allow_trivial_copy_when_change_temperature;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t, u64) = rocksdb_fifo_compaction_options_set_trivial_copy_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_fifo_compaction_options_t) -> u64 = rocksdb_fifo_compaction_options_get_trivial_copy_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, u64) = rocksdb_backup_engine_options_set_io_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> u64 = rocksdb_backup_engine_options_get_io_buffer_size;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, u64) = rocksdb_backup_engine_options_set_backup_rate_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> u64 = rocksdb_backup_engine_options_get_backup_rate_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_int) = rocksdb_backup_engine_options_set_max_background_operations;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_int = rocksdb_backup_engine_options_get_max_background_operations;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, *const c_char) = rocksdb_backup_engine_options_set_backup_dir;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, *mut usize) -> *const c_char = rocksdb_backup_engine_options_get_backup_dir;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) = rocksdb_backup_engine_options_set_share_table_files;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar = rocksdb_backup_engine_options_get_share_table_files;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) = rocksdb_backup_engine_options_set_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar = rocksdb_backup_engine_options_get_sync;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) = rocksdb_backup_engine_options_set_destroy_old_data;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar = rocksdb_backup_engine_options_get_destroy_old_data;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) = rocksdb_backup_engine_options_set_backup_log_files;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar = rocksdb_backup_engine_options_get_backup_log_files;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, u64) = rocksdb_backup_engine_options_set_restore_rate_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> u64 = rocksdb_backup_engine_options_get_restore_rate_limit;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) = rocksdb_backup_engine_options_set_share_files_with_checksum;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar = rocksdb_backup_engine_options_get_share_files_with_checksum;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, u64) = rocksdb_backup_engine_options_set_callback_trigger_interval_size;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> u64 = rocksdb_backup_engine_options_get_callback_trigger_interval_size;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_int) = rocksdb_backup_engine_options_set_max_valid_backups_to_open;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_int = rocksdb_backup_engine_options_get_max_valid_backups_to_open;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_int) = rocksdb_backup_engine_options_set_share_files_with_checksum_naming;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_int = rocksdb_backup_engine_options_get_share_files_with_checksum_naming;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_int) = rocksdb_backup_engine_options_set_schema_version;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_int = rocksdb_backup_engine_options_get_schema_version;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t, c_uchar) = rocksdb_backup_engine_options_set_current_temperatures_override_manifest;
+const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_options_t) -> c_uchar = rocksdb_backup_engine_options_get_current_temperatures_override_manifest;
+const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t, c_uchar) = rocksdb_create_backup_options_set_decrease_background_thread_cpu_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t) -> c_uchar = rocksdb_create_backup_options_get_decrease_background_thread_cpu_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t, c_int) = rocksdb_create_backup_options_set_background_thread_cpu_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t) -> c_int = rocksdb_create_backup_options_get_background_thread_cpu_priority;
+const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t, c_uchar) = rocksdb_create_backup_options_set_flush_before_backup;
+const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t) -> c_uchar = rocksdb_create_backup_options_get_flush_before_backup;
+const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t, c_uchar) = rocksdb_create_backup_options_set_atomic_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_create_backup_options_t) -> c_uchar = rocksdb_create_backup_options_get_atomic_flush;
+const _: unsafe extern "C" fn(*mut rocksdb_restore_options_t, c_int) = rocksdb_restore_options_set_keep_log_files;
+const _: unsafe extern "C" fn(*mut rocksdb_restore_options_t) -> c_uchar = rocksdb_restore_options_get_keep_log_files;
+const _: unsafe extern "C" fn(*mut rocksdb_restore_options_t, c_int) = rocksdb_restore_options_set_mode;
+const _: unsafe extern "C" fn(*mut rocksdb_restore_options_t) -> c_int = rocksdb_restore_options_get_mode;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, i64) = rocksdb_transactiondb_options_set_max_num_locks;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> i64 = rocksdb_transactiondb_options_get_max_num_locks;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, u32) = rocksdb_transactiondb_options_set_max_num_deadlocks;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> u32 = rocksdb_transactiondb_options_get_max_num_deadlocks;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, usize) = rocksdb_transactiondb_options_set_num_stripes;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> usize = rocksdb_transactiondb_options_get_num_stripes;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, i64) = rocksdb_transactiondb_options_set_transaction_lock_timeout;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> i64 = rocksdb_transactiondb_options_get_transaction_lock_timeout;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, i64) = rocksdb_transactiondb_options_set_default_lock_timeout;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> i64 = rocksdb_transactiondb_options_get_default_lock_timeout;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, c_int) = rocksdb_transactiondb_options_set_write_policy;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> c_int = rocksdb_transactiondb_options_get_write_policy;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, c_uchar) = rocksdb_transactiondb_options_set_rollback_merge_operands;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> c_uchar = rocksdb_transactiondb_options_get_rollback_merge_operands;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, c_uchar) = rocksdb_transactiondb_options_set_use_per_key_point_lock_mgr;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> c_uchar = rocksdb_transactiondb_options_get_use_per_key_point_lock_mgr;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, c_uchar) = rocksdb_transactiondb_options_set_skip_concurrency_control;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> c_uchar = rocksdb_transactiondb_options_get_skip_concurrency_control;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, i64) = rocksdb_transactiondb_options_set_default_write_batch_flush_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> i64 = rocksdb_transactiondb_options_get_default_write_batch_flush_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, c_uchar) = rocksdb_transactiondb_options_set_enable_udt_validation;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> c_uchar = rocksdb_transactiondb_options_get_enable_udt_validation;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, u32) = rocksdb_transactiondb_options_set_txn_commit_bypass_memtable_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t) -> u32 = rocksdb_transactiondb_options_get_txn_commit_bypass_memtable_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) = rocksdb_transaction_options_set_set_snapshot;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar = rocksdb_transaction_options_get_set_snapshot;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) = rocksdb_transaction_options_set_deadlock_detect;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar = rocksdb_transaction_options_get_deadlock_detect;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) = rocksdb_transaction_options_set_use_only_the_last_commit_time_batch_for_recovery;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar = rocksdb_transaction_options_get_use_only_the_last_commit_time_batch_for_recovery;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, i64) = rocksdb_transaction_options_set_lock_timeout;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> i64 = rocksdb_transaction_options_get_lock_timeout;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, i64) = rocksdb_transaction_options_set_deadlock_timeout_us;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> i64 = rocksdb_transaction_options_get_deadlock_timeout_us;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, i64) = rocksdb_transaction_options_set_expiration;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> i64 = rocksdb_transaction_options_get_expiration;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, i64) = rocksdb_transaction_options_set_deadlock_detect_depth;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> i64 = rocksdb_transaction_options_get_deadlock_detect_depth;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, usize) = rocksdb_transaction_options_set_max_write_batch_size;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> usize = rocksdb_transaction_options_get_max_write_batch_size;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) = rocksdb_transaction_options_set_skip_concurrency_control;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar = rocksdb_transaction_options_get_skip_concurrency_control;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) = rocksdb_transaction_options_set_skip_prepare;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar = rocksdb_transaction_options_get_skip_prepare;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, i64) = rocksdb_transaction_options_set_write_batch_flush_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> i64 = rocksdb_transaction_options_get_write_batch_flush_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) = rocksdb_transaction_options_set_write_batch_track_timestamp_size;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar = rocksdb_transaction_options_get_write_batch_track_timestamp_size;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, c_uchar) = rocksdb_transaction_options_set_commit_bypass_memtable;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> c_uchar = rocksdb_transaction_options_get_commit_bypass_memtable;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, u32) = rocksdb_transaction_options_set_large_txn_commit_optimize_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> u32 = rocksdb_transaction_options_get_large_txn_commit_optimize_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t, u64) = rocksdb_transaction_options_set_large_txn_commit_optimize_byte_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_options_t) -> u64 = rocksdb_transaction_options_get_large_txn_commit_optimize_byte_threshold;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransaction_options_t, c_uchar) = rocksdb_optimistictransaction_options_set_set_snapshot;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransaction_options_t) -> c_uchar = rocksdb_optimistictransaction_options_get_set_snapshot;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_options_t, c_int) = rocksdb_optimistictransactiondb_options_set_validate_policy;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_options_t) -> c_int = rocksdb_optimistictransactiondb_options_get_validate_policy;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_options_t, u32) = rocksdb_optimistictransactiondb_options_set_occ_lock_buckets;
+const _: unsafe extern "C" fn(*mut rocksdb_optimistictransactiondb_options_t) -> u32 = rocksdb_optimistictransactiondb_options_get_occ_lock_buckets;

@@ -24,70 +24,26 @@ pub struct rocksdb_slice_t {
     pub data: *const c_char,
     pub size: usize,
 }
-pub type rocksdb_compaction_service_schedule_cb = Option<
-    unsafe extern "C" fn(
-        *mut c_void,
-        *const rocksdb_compactionservice_jobinfo_t,
-        *const c_char,
-        usize,
-    ) -> *mut rocksdb_compactionservice_scheduleresponse_t,
->;
-pub type rocksdb_compaction_service_wait_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_char, *mut usize) -> c_int>;
-pub type rocksdb_compaction_service_cancel_awaiting_jobs_cb =
-    Option<unsafe extern "C" fn(*mut c_void)>;
-pub type rocksdb_compaction_service_on_installation_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_int)>;
+pub type rocksdb_compaction_service_schedule_cb = Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_compactionservice_jobinfo_t, *const c_char, usize) -> *mut rocksdb_compactionservice_scheduleresponse_t>;
+pub type rocksdb_compaction_service_wait_cb = Option<unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_char, *mut usize) -> c_int>;
+pub type rocksdb_compaction_service_cancel_awaiting_jobs_cb = Option<unsafe extern "C" fn(*mut c_void)>;
+pub type rocksdb_compaction_service_on_installation_cb = Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_int)>;
 pub type rocksdb_create_backup_options_progress_cb = Option<unsafe extern "C" fn(*mut c_void)>;
-pub type rocksdb_create_backup_options_exclude_files_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_uchar>;
-pub type rocksdb_readoptions_table_filter_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_table_properties_t) -> c_uchar>;
-pub type rocksdb_walfilter_column_family_log_number_map_cb = Option<
-    unsafe extern "C" fn(
-        *mut c_void,
-        *const u32,
-        *const u64,
-        usize,
-        *const *const c_char,
-        *const usize,
-        *const u32,
-        usize,
-    ),
->;
-pub type rocksdb_walfilter_log_record_found_cb = Option<
-    unsafe extern "C" fn(
-        *mut c_void,
-        c_ulonglong,
-        *const c_char,
-        usize,
-        *const rocksdb_writebatch_t,
-        *mut rocksdb_writebatch_t,
-        *mut c_uchar,
-    ) -> c_int,
->;
-pub type on_flush_begin_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_flushjobinfo_t)>;
-pub type on_flush_completed_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_flushjobinfo_t)>;
-pub type on_compaction_begin_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_compactionjobinfo_t)>;
-pub type on_compaction_completed_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_compactionjobinfo_t)>;
-pub type on_subcompaction_begin_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_subcompactionjobinfo_t)>;
-pub type on_subcompaction_completed_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_subcompactionjobinfo_t)>;
-pub type on_external_file_ingested_cb = Option<
-    unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_externalfileingestioninfo_t),
->;
-pub type on_background_error_cb =
-    Option<unsafe extern "C" fn(*mut c_void, u32, *mut rocksdb_status_ptr_t)>;
-pub type on_stall_conditions_changed_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_writestallinfo_t)>;
+pub type rocksdb_create_backup_options_exclude_files_cb = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_uchar>;
+pub type rocksdb_readoptions_table_filter_cb = Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_table_properties_t) -> c_uchar>;
+pub type rocksdb_walfilter_column_family_log_number_map_cb = Option<unsafe extern "C" fn(*mut c_void, *const u32, *const u64, usize, *const *const c_char, *const usize, *const u32, usize)>;
+pub type rocksdb_walfilter_log_record_found_cb = Option<unsafe extern "C" fn(*mut c_void, c_ulonglong, *const c_char, usize, *const rocksdb_writebatch_t, *mut rocksdb_writebatch_t, *mut c_uchar) -> c_int>;
+pub type on_flush_begin_cb = Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_flushjobinfo_t)>;
+pub type on_flush_completed_cb = Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_flushjobinfo_t)>;
+pub type on_compaction_begin_cb = Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_compactionjobinfo_t)>;
+pub type on_compaction_completed_cb = Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_compactionjobinfo_t)>;
+pub type on_subcompaction_begin_cb = Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_subcompactionjobinfo_t)>;
+pub type on_subcompaction_completed_cb = Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_subcompactionjobinfo_t)>;
+pub type on_external_file_ingested_cb = Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_externalfileingestioninfo_t)>;
+pub type on_background_error_cb = Option<unsafe extern "C" fn(*mut c_void, u32, *mut rocksdb_status_ptr_t)>;
+pub type on_stall_conditions_changed_cb = Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_writestallinfo_t)>;
 pub type rocksdb_logger_logv_cb = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char)>;
-pub type on_memtable_sealed_cb =
-    Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_memtableinfo_t)>;
+pub type on_memtable_sealed_cb = Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_memtableinfo_t)>;
 pub const rocksdb_size_approximation_flags_none: c_int = 0;
 pub const rocksdb_size_approximation_flags_include_memtable: c_int = 1;
 pub const rocksdb_size_approximation_flags_include_files: c_int = 2;
