@@ -16,6 +16,7 @@ mod reads;
 mod stages;
 mod stalls;
 mod tables;
+mod texts;
 
 use super::Db;
 use crate::core::Core;
@@ -26,49 +27,13 @@ use esker_sync::Arc;
 use esker_sync::atomic::Ordering::Relaxed;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use texts::{TEXTS, TextOf};
 
 /// The RocksDB whose formats, names and layouts these are.
 const ROCKSDB_VERSION: &str = "11.8.1";
 
 /// A property that is a list of named values.
 pub type PropertyMap = BTreeMap<String, String>;
-
-/// Names of texts, without the prefix `rocksdb.`; those that end in `-at-level` and the like take a
-/// number.
-const TEXTS: [&str; 26] = [
-    "num-files-at-level",
-    "compression-ratio-at-level",
-    "levelstats",
-    "stats",
-    "cfstats",
-    "cfstats.periodic",
-    "cfstats-no-file-histogram",
-    "cf-file-histogram",
-    "cf-write-stall-stats",
-    "dbstats",
-    "db-write-stall-stats",
-    "block-cache-entry-stats",
-    "fast-block-cache-entry-stats",
-    "sstables",
-    "aggregated-table-properties",
-    "aggregated-table-properties-at-level",
-    "live-sst-files-size-at-temperature",
-    "options-statistics",
-    "blob-stats",
-    "esker.stalls",
-    "esker.compaction-stages",
-    "esker.read-amplification",
-    "esker.memory",
-    "esker.shape",
-    "esker.memory-budget",
-    "esker.cache-load",
-];
-
-/// The property's name without its argument, and the argument.
-fn split(name: &str) -> (&str, &str) {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    (stem, &name[stem.len()..])
-}
 
 impl Db {
     /// The property `name` of the default family; `None` for a name that does not exist.
@@ -89,7 +54,9 @@ impl Db {
 
     /// The property `name` of `family`.
     pub fn property_cf(&self, family: &FamilyHandle, name: &str) -> Option<String> {
-        text(self.core(), &family.0, name)
+        let core = self.core();
+        name.strip_prefix("rocksdb.")
+            .and_then(|name| texts::text(core, &family.0, name))
             .or_else(|| numbers::number(self.core(), &family.0, name).map(|n| n.to_string()))
     }
 
@@ -123,83 +90,20 @@ impl Db {
 
     /// The property `name` of `family` as named values; `None` for a name that has none.
     pub fn map_property(&self, family: &FamilyHandle, name: &str) -> Option<PropertyMap> {
-        let (core, family) = (self.core(), &*family.0);
-        let (stem, argument) = split(name.strip_prefix("rocksdb.")?);
-        let plain = argument.is_empty();
-        match stem {
-            "cfstats" if plain => Some(compaction::map(core, family)),
-            "cf-write-stall-stats" if plain => Some(compaction::stall_map(family)),
-            "dbstats" if plain => Some(database::map(core)),
-            "db-write-stall-stats" if plain => Some(database::stall_map(core)),
-            "esker.compaction-stages" if plain => Some(stages::map(family)),
-            "esker.read-amplification" if plain => Some(reads::map(family)),
-            "esker.memory" if plain => Some(memory::map(core)),
-            "esker.stalls" if plain => Some(stalls::map(core, family)),
-            "block-cache-entry-stats" | "fast-block-cache-entry-stats" if plain => {
-                cache::map(core, family)
-            }
-            "aggregated-table-properties" if plain => tables::aggregated_map(core, family, None),
-            "aggregated-table-properties-at-level" => {
-                tables::aggregated_map(core, family, Some(argument.parse().ok()?))
-            }
-            _ => None,
-        }
+        texts::map(self.core(), &family.0, name.strip_prefix("rocksdb.")?)
     }
 
     /// The names of all properties, with `N` where a number belongs.
     pub fn property_names() -> Vec<String> {
-        let numbered = |t: &&str| t.ends_with("-at-level") || t.ends_with("-at-temperature");
+        let number = |text: &TextOf| match text {
+            TextOf::Plain(_) => "",
+            TextOf::Numbered(_) => "N",
+        };
         TEXTS
             .iter()
-            .map(|t| format!("rocksdb.{t}{}", if numbered(t) { "N" } else { "" }))
+            .map(|t| format!("rocksdb.{}{}", t.name, number(&t.text)))
             .chain(numbers::NAMES.iter().map(|n| format!("rocksdb.{n}")))
             .collect()
-    }
-}
-
-fn text(core: &Core, family: &Family, name: &str) -> Option<String> {
-    let (stem, argument) = split(name.strip_prefix("rocksdb.")?);
-    let argument = if argument.is_empty() {
-        None
-    } else {
-        Some(argument.parse::<usize>().ok()?)
-    };
-    match (stem, argument) {
-        ("num-files-at-level", Some(level)) => tables::files_at_level(family, level),
-        ("compression-ratio-at-level", Some(level)) => tables::compression_ratio(family, level),
-        ("aggregated-table-properties-at-level", Some(level)) => {
-            tables::aggregated_text(core, family, Some(level))
-        }
-        ("live-sst-files-size-at-temperature", Some(t)) => {
-            Some(tables::bytes_at_temperature(family, t))
-        }
-        (_, Some(_)) => None,
-        ("levelstats", None) => Some(tables::level_stats(family)),
-        ("stats", None) => {
-            Some(compaction::text(core, family, true, false) + &database::text(core))
-        }
-        ("cfstats", None) => Some(compaction::text(core, family, true, false)),
-        ("cfstats.periodic", None) => Some(compaction::text(core, family, false, true)),
-        ("cfstats-no-file-histogram", None) => Some(compaction::text(core, family, false, false)),
-        ("cf-file-histogram", None) => Some(compaction::file_histogram(family)),
-        ("cf-write-stall-stats", None) => Some(compaction::stall_text(family, None)),
-        ("dbstats", None) => Some(database::text(core)),
-        ("db-write-stall-stats", None) => Some(database::stall_text(core)),
-        ("block-cache-entry-stats" | "fast-block-cache-entry-stats", None) => {
-            cache::text(core, family)
-        }
-        ("sstables", None) => Some(tables::sstables(family)),
-        ("aggregated-table-properties", None) => tables::aggregated_text(core, family, None),
-        ("options-statistics", None) => core.services.statistics.as_ref().map(|s| s.to_string()),
-        ("blob-stats", None) => Some(tables::blob_stats(family)),
-        ("esker.compaction-stages", None) => Some(stages::text(core, family)),
-        ("esker.read-amplification", None) => Some(reads::text(family)),
-        ("esker.memory", None) => Some(memory::text(core)),
-        ("esker.stalls", None) => Some(stalls::text(core)),
-        ("esker.cache-load", None) => Some(cache::load_text(core)),
-        ("esker.memory-budget", None) => Some(memory_budget(core)),
-        ("esker.shape", None) => Some(esker_lsm::shape::draw(&family.view_guard().version)),
-        _ => None,
     }
 }
 
