@@ -329,6 +329,13 @@ impl<'a> Env<'a> {
         Ok(answer)
     }
 
+    /// Calls a method that answers with a `short`.
+    pub(crate) fn call_short(self, on: jobject, m: Method, args: &[jvalue]) -> Outcome<i16> {
+        let answer = jni!(self, CallShortMethodA, on, m.0, args.as_ptr());
+        self.check()?;
+        Ok(answer)
+    }
+
     /// Calls a method that answers with a `boolean`.
     pub(crate) fn call_bool(self, on: jobject, m: Method, args: &[jvalue]) -> Outcome<bool> {
         let answer = jni!(self, CallBooleanMethodA, on, m.0, args.as_ptr());

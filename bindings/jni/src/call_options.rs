@@ -11,7 +11,8 @@ use esker::{
     CompactRangeOptions, FlushOptions, IngestOptions, ReadOptions, Snapshot, WriteOptions,
 };
 use esker_sync::Arc;
-use jni_sys::{jint, jlong};
+use jni_sys::{jint, jlong, jobject, jvalue};
+use std::ptr;
 
 /// How to read.
 #[derive(Clone, Default)]
@@ -140,6 +141,24 @@ natives! {
                 o.bottommost_level_compaction = how;
             }
         })
+    }
+
+    /// A timestamp of 16 bytes, as RocksDB's library makes it.
+    fn Java_org_rocksdb_CompactRangeOptions_setFullHistoryTSLow(
+        env, o: jlong, start: jlong, range: jlong
+    ) {
+        let low = [start.to_le_bytes(), range.to_le_bytes()].concat();
+        change::<CompactRangeOptions>(o, |o| o.full_history_ts_low = Some(low))
+    }
+
+    fn Java_org_rocksdb_CompactRangeOptions_fullHistoryTSLow(env, o: jlong) -> jobject {
+        let options = value::<CompactRangeOptions>(o)?;
+        let low = options.full_history_ts_low.as_deref().map(<[u8]>::as_chunks::<8>);
+        let Some((&[start, range], [])) = low else {
+            return Ok(ptr::null_mut());
+        };
+        let arguments = [start, range].map(|n| jvalue { j: jlong::from_le_bytes(n) });
+        env.construct("org/rocksdb/CompactRangeOptions$Timestamp", "(JJ)V", &arguments)
     }
 
     fn Java_org_rocksdb_IngestExternalFileOptions_newIngestExternalFileOptions__(env) -> jlong {

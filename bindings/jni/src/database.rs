@@ -1,12 +1,13 @@
 //! An open database, and the holds on its column families, as Java has them.
 
 use crate::boundary::{Fault, Outcome, handles};
-use esker::{Db, Error, FamilyHandle};
+use esker::{Db, Error, FamilyHandle, SstFileManager};
 use esker_sync::atomic::{AtomicBool, Ordering};
-use esker_sync::{Mutex, OnceLock, Rank};
+use esker_sync::{Arc, Mutex, OnceLock, Rank};
 use esker_txn::{OptimisticTransactionDb, TransactionDb};
 use jni_sys::jlong;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 /// What stands between a database and its writers.
 pub(crate) enum Transactions {
@@ -64,6 +65,8 @@ pub(crate) struct Database {
     pub(crate) base: OnceLock<jlong>,
     /// The named transactions.
     pub(crate) named: Named,
+    /// The manager of its files, where it was opened with one.
+    space: Option<Arc<SstFileManager>>,
 }
 
 impl Database {
@@ -88,7 +91,46 @@ impl Database {
             transactions,
             base: OnceLock::new(),
             named: Named::default(),
+            space: None,
         }
+    }
+
+    /// The database, whose files `space` watches.
+    pub(crate) fn watched(mut self, space: Option<Arc<SstFileManager>>) -> Database {
+        self.space = space;
+        self
+    }
+
+    /// Adds the path and the size of each table and blob file that `space` watches.
+    pub(crate) fn add_tracked(
+        &self,
+        space: &Arc<SstFileManager>,
+        to: &mut BTreeMap<String, u64>,
+    ) -> Outcome<()> {
+        let is_its = self.space.as_ref().is_some_and(|s| Arc::ptr_eq(s, space));
+        if !is_its || self.is_closed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut add = |directory: &Path, name: &str, bytes| {
+            let path = directory.join(name.trim_start_matches('/'));
+            to.insert(path.to_string_lossy().into_owned(), bytes);
+        };
+        for family in self.db.families() {
+            let family = self.db.family_metadata(&family);
+            for file in family.levels.iter().flat_map(|level| &level.files) {
+                add(&file.directory, &file.name, file.size);
+            }
+            for file in &family.blob_files {
+                let path = file.directory.join(&file.name);
+                match self.db.env().fs.metadata(&path) {
+                    Ok(found) => add(&file.directory, &file.name, found.len),
+                    // It went meanwhile.
+                    Err(error) if error.is_not_found() => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The database; an error once it is closed.

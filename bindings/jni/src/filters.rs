@@ -205,20 +205,4 @@ natives! {
         }
         Err(stale(handle, "callback object"))
     }
-
-    fn Java_org_rocksdb_AbstractWalFilter_createNewWalFilter(env) -> jlong {
-        let class = env.class_of(env.this())?;
-        let method = env.method(class, "name", "()Ljava/lang/String;")?;
-        let name = env.text(env.call_object(env.this(), method, &[])?)?;
-        let target = Target::new(env, env.this())?;
-        Ok(handles::give(WalFiltering { name, target }))
-    }
-}
-
-/// A filter of the log, written in Java.
-pub(crate) struct WalFiltering {
-    #[allow(dead_code, reason = "options do not take it yet")]
-    pub(crate) name: String,
-    #[allow(dead_code, reason = "as above")]
-    pub(crate) target: Target,
 }

@@ -232,10 +232,9 @@ natives! {
         let mut entries = Vec::new();
         for (number, sum) in sums.iter().enumerate() {
             let number = [jvalue { b: number as jbyte }];
-            let sum = [jvalue { j: *sum as jlong }];
             entries.push((
                 env.construct("java/lang/Byte", "(B)V", &number)?,
-                env.construct("java/lang/Long", "(J)V", &sum)?,
+                env.long(*sum)?,
             ));
         }
         env.map(&entries)

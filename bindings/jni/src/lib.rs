@@ -23,6 +23,7 @@ mod boundary;
 mod cache;
 mod call_options;
 mod checkpoint;
+mod choices;
 mod database;
 mod database_calls;
 mod events;

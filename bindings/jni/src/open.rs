@@ -55,6 +55,22 @@ pub(crate) fn names_of(families: &[FamilyDescriptor]) -> Vec<String> {
     families.iter().map(|f| f.name.clone()).collect()
 }
 
+/// A database without transactions that is opened for writing.
+fn writing(path: &str, options: Options, families: Vec<FamilyDescriptor>) -> Outcome<Database> {
+    let space = options.db.sst_file_manager.clone();
+    Ok(Database::plain(Db::open_families(path, options, families)?).watched(space))
+}
+
+/// As [`writing`], with a time to live for each family.
+fn expiring(
+    path: &str,
+    options: Options,
+    families: Vec<(FamilyDescriptor, i32)>,
+) -> Outcome<Database> {
+    let space = options.db.sst_file_manager.clone();
+    Ok(Database::plain(Db::open_families_with_ttl(path, options, families)?).watched(space))
+}
+
 /// An error where there are logs that a reader would pass over, if that is asked for.
 fn refuse_logs(path: &str, options: &Options, is_asked: bool) -> Outcome<()> {
     if is_asked && Db::has_logs(path, options)? {
@@ -76,7 +92,7 @@ natives! {
     ) -> jlong {
         let options = Options::clone(&*value::<Options>(options)?);
         let families = default_only(&options);
-        Ok(Database::give(Db::open_families(env.text(path)?, options, families)?))
+        Ok(handles::give(writing(&env.text(path)?, options, families)?))
     }
 
     fn Java_org_rocksdb_RocksDB_open__JLjava_lang_String_2_3_3B_3J(
@@ -85,8 +101,7 @@ natives! {
         let options = Options::clone(&*value::<Options>(options)?);
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
-        let db = Db::open_families(env.text(path)?, options, families)?;
-        with_families(env, Database::plain(db), &names)
+        with_families(env, writing(&env.text(path)?, options, families)?, &names)
     }
 
     fn Java_org_rocksdb_RocksDB_openROnly__JLjava_lang_String_2Z(
@@ -145,12 +160,11 @@ natives! {
     ) -> jlong {
         let options = Options::clone(&*value::<Options>(options)?);
         let path = env.text(path)?;
-        Ok(Database::give(if read_only {
-            Db::open_read_only_with_ttl(path, options)?
-        } else {
-            let families = default_only(&options).into_iter().map(|f| (f, seconds)).collect();
-            Db::open_families_with_ttl(path, options, families)?
-        }))
+        if read_only {
+            return Ok(Database::give(Db::open_read_only_with_ttl(path, options)?));
+        }
+        let families = default_only(&options).into_iter().map(|f| (f, seconds)).collect();
+        Ok(handles::give(expiring(&path, options, families)?))
     }
 
     fn Java_org_rocksdb_TtlDB_openCF(
@@ -164,8 +178,7 @@ natives! {
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
         let families = families.into_iter().zip(env.ints(seconds)?).collect();
-        let db = Db::open_families_with_ttl(env.text(path)?, options, families)?;
-        with_families(env, Database::plain(db), &names)
+        with_families(env, expiring(&env.text(path)?, options, families)?, &names)
     }
 
     fn Java_org_rocksdb_TtlDB_createColumnFamilyWithTtl(

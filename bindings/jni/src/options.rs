@@ -238,7 +238,8 @@ natives! {
     fn Java_org_rocksdb_Options_setLogger__JJB | Java_org_rocksdb_DBOptions_setLogger__JJB(
         env, options: jlong, logger: jlong, kind: jbyte
     ) {
-        if kind != 1 {
+        // Written in Java, or to standard error.
+        if !(1..=2).contains(&kind) {
             return Err(Fault::Java(
                 "java/lang/IllegalArgumentException",
                 "Invalid argument: Unknown value for LoggerType".to_owned(),

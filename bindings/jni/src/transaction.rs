@@ -6,12 +6,13 @@ use crate::call_options::ReadState;
 use crate::database::{Database, Family, other_database};
 use crate::iterator::{Iter, Walk};
 use crate::natives;
+use crate::refusal::not_supported;
 use crate::shared::{Alone, change, dispose, give_owned, value};
 use crate::snapshot::Moment;
 use esker::{FamilyHandle, PinnedValue, ReadOptions, Snapshot, WriteOptions};
 use esker_sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use esker_sync::{Arc, Mutex, Rank};
-use esker_txn::Transaction;
+use esker_txn::{Transaction, TransactionState};
 use jni_sys::{jbyte, jint, jlong, jobject, jvalue};
 
 /// A transaction that Java holds.
@@ -21,6 +22,8 @@ pub(crate) struct Txn {
     /// The handle of its database.
     owner: jlong,
     pub(crate) detects_deadlocks: AtomicBool,
+    /// The log that has it prepared, as Java said it; `None` where only the engine knows.
+    log_number: Mutex<Option<jlong>>,
     lent: Lent,
     due: Arc<Due>,
 }
@@ -69,12 +72,14 @@ impl Txn {
     /// Gives Java a transaction of the database behind `owner`.
     pub(crate) fn give(txn: Transaction, owner: jlong, detects_deadlocks: bool) -> jlong {
         let default = txn.db().default_family_handle();
+        let log_number = (txn.state() != TransactionState::Prepared).then_some(0);
         handles::give_owned(
             Txn {
                 txn: Alone::new(txn),
                 default,
                 owner,
                 detects_deadlocks: AtomicBool::new(detects_deadlocks),
+                log_number: Mutex::new(Rank::LEAF, log_number),
                 lent: Lent::default(),
                 due: Arc::new(Due {
                     is_any: AtomicBool::new(false),
@@ -89,6 +94,7 @@ impl Txn {
     pub(crate) fn renewed(&self, detects_deadlocks: bool) {
         self.detects_deadlocks
             .store(detects_deadlocks, Ordering::Relaxed);
+        *self.log_number.lock() = Some(0);
         self.lent.give_back();
     }
 
@@ -484,7 +490,25 @@ natives! {
     fn Java_org_rocksdb_Transaction_prepare(env, txn: jlong) {
         on(txn, |held, t| {
             held.take_options(t);
-            Ok(t.prepare()?)
+            t.prepare()?;
+            *held.log_number.lock() = None;
+            Ok(())
+        })
+    }
+
+    /// Logs are kept for what is prepared in them in any case: the number is told, without effect.
+    fn Java_org_rocksdb_Transaction_setLogNumber(env, txn: jlong, number: jlong) {
+        on(txn, |held, _| {
+            *held.log_number.lock() = Some(number);
+            Ok(())
+        })
+    }
+
+    fn Java_org_rocksdb_Transaction_getLogNumber(env, txn: jlong) -> jlong {
+        on(txn, |held, _| {
+            let number = *held.log_number.lock();
+            let what = "Transaction.getLogNumber of a prepared transaction";
+            number.ok_or_else(|| not_supported(what).into())
         })
     }
 

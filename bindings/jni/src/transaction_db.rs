@@ -7,7 +7,7 @@ use crate::open::{default_only, described, names_of, with_families};
 use crate::shared::{Shared, change, give, value};
 use crate::transaction::Txn;
 use crate::{disposals, natives};
-use esker::{Options, WriteOptions};
+use esker::{FamilyDescriptor, Options, WriteOptions};
 use esker_txn::{
     DeadlockPath, OptimisticTransactionDb, OptimisticTransactionDbOptions,
     OptimisticTransactionOptions, Transaction, TransactionDb, TransactionDbOptions,
@@ -43,12 +43,31 @@ fn how(options: jlong) -> Outcome<TransactionDbOptions> {
     ))
 }
 
-fn over_locking(db: TransactionDb) -> Database {
-    Database::new(db.base().clone(), Transactions::Locking(db))
+/// A database whose transactions lock keys, opened as `options` say.
+fn over_locking(
+    path: &str,
+    options: Options,
+    families: Vec<FamilyDescriptor>,
+    transactions: jlong,
+) -> Outcome<Database> {
+    let transactions = how(transactions)?;
+    let space = options.db.sst_file_manager.clone();
+    let db = TransactionDb::open_families(path, options, families, transactions)?;
+    let database = Database::new(db.base().clone(), Transactions::Locking(db));
+    Ok(database.watched(space))
 }
 
-fn over_optimistic(db: OptimisticTransactionDb) -> Database {
-    Database::new(db.base().clone(), Transactions::Optimistic(db))
+/// A database whose transactions look for conflicts, opened as `options` say.
+fn over_optimistic(
+    path: &str,
+    options: Options,
+    families: Vec<FamilyDescriptor>,
+) -> Outcome<Database> {
+    let how = OptimisticTransactionDbOptions::default();
+    let space = options.db.sst_file_manager.clone();
+    let db = OptimisticTransactionDb::open_families(path, options, families, &how)?;
+    let database = Database::new(db.base().clone(), Transactions::Optimistic(db));
+    Ok(database.watched(space))
 }
 
 fn begin_locking(db: jlong, write: jlong, options: &TransactionOptions) -> Outcome<jlong> {
@@ -103,10 +122,8 @@ natives! {
         env, options: jlong, transactions: jlong, path: jobject
     ) -> jlong {
         let options = Options::clone(&*value::<Options>(options)?);
-        let transactions = how(transactions)?;
         let families = default_only(&options);
-        let db = TransactionDb::open_families(env.text(path)?, options, families, transactions)?;
-        Ok(handles::give(over_locking(db)))
+        Ok(handles::give(over_locking(&env.text(path)?, options, families, transactions)?))
     }
 
     fn Java_org_rocksdb_TransactionDB_open__JJLjava_lang_String_2_3_3B_3J(
@@ -114,11 +131,10 @@ natives! {
         family_options: jobject
     ) -> jobject {
         let options = Options::clone(&*value::<Options>(options)?);
-        let transactions = how(transactions)?;
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
-        let db = TransactionDb::open_families(env.text(path)?, options, families, transactions)?;
-        with_families(env, over_locking(db), &names)
+        let database = over_locking(&env.text(path)?, options, families, transactions)?;
+        with_families(env, database, &names)
     }
 
     fn Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2(
@@ -126,9 +142,7 @@ natives! {
     ) -> jlong {
         let options = Options::clone(&*value::<Options>(options)?);
         let families = default_only(&options);
-        let how = OptimisticTransactionDbOptions::default();
-        let db = OptimisticTransactionDb::open_families(env.text(path)?, options, families, &how)?;
-        Ok(handles::give(over_optimistic(db)))
+        Ok(handles::give(over_optimistic(&env.text(path)?, options, families)?))
     }
 
     fn Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2_3_3B_3J(
@@ -137,9 +151,7 @@ natives! {
         let options = Options::clone(&*value::<Options>(options)?);
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
-        let how = OptimisticTransactionDbOptions::default();
-        let db = OptimisticTransactionDb::open_families(env.text(path)?, options, families, &how)?;
-        with_families(env, over_optimistic(db), &names)
+        with_families(env, over_optimistic(&env.text(path)?, options, families)?, &names)
     }
 
     fn Java_org_rocksdb_TransactionDB_beginTransaction__JJ(env, db: jlong, write: jlong) -> jlong {
@@ -244,8 +256,7 @@ natives! {
             ];
             let class = "org/rocksdb/TransactionDB$KeyLockInfo";
             let info = env.construct(class, "(Ljava/lang/String;[JZ)V", &arguments)?;
-            let family = [jvalue { j: jlong::from(lock.family) }];
-            entries.push((env.construct("java/lang/Long", "(J)V", &family)?, info));
+            entries.push((env.long(u64::from(lock.family))?, info));
         }
         env.map(&entries)
     }

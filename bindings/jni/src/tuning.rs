@@ -2,6 +2,7 @@
 //! of memtables.
 
 use crate::boundary::handles;
+use crate::database::Database;
 use crate::disposals;
 use crate::natives;
 use crate::shared::{Shared, change, give, value};
@@ -13,7 +14,8 @@ use esker::{
     RateLimiterOptions, SstFileManager,
 };
 use esker_sync::Arc;
-use jni_sys::{jbyte, jdouble, jint, jlong};
+use jni_sys::{jbyte, jdouble, jint, jlong, jobject};
+use std::collections::BTreeMap;
 
 /// A limit on the bytes a second of background jobs.
 pub(crate) struct Limiter(pub(crate) Arc<RateLimiter>);
@@ -169,6 +171,19 @@ natives! {
 
     fn Java_org_rocksdb_SstFileManager_getTotalSize(env, space: jlong) -> jlong {
         Ok(handles::hold::<Space>(space)?.0.total_size() as jlong)
+    }
+
+    /// The tables and blob files of the open databases, and their sizes.
+    fn Java_org_rocksdb_SstFileManager_getTrackedFiles(env, space: jlong) -> jobject {
+        let space = handles::hold::<Space>(space)?;
+        let mut files = BTreeMap::new();
+        handles::each::<Database>(|database| database.add_tracked(&space.0, &mut files))?;
+        env.reserve(2 * files.len() + 16)?;
+        let mut entries = Vec::new();
+        for (path, bytes) in files {
+            entries.push((env.string(&path)?, env.long(bytes)?));
+        }
+        env.map(&entries)
     }
 
     fn Java_org_rocksdb_SstFileManager_getDeleteRateBytesPerSecond(env, space: jlong) -> jlong {

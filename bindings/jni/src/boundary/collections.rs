@@ -17,6 +17,11 @@ impl Env<'_> {
         })
     }
 
+    /// A `Long`.
+    pub(crate) fn long(self, n: u64) -> Outcome<jobject> {
+        self.construct("java/lang/Long", "(J)V", &[jvalue { j: n as jlong }])
+    }
+
     /// A `HashMap` with these entries.
     pub(crate) fn map(self, entries: &[(jobject, jobject)]) -> Outcome<jobject> {
         let map = self.construct("java/util/HashMap", "()V", &[])?;

@@ -190,6 +190,18 @@ pub(crate) fn is_past(handle: jlong) -> bool {
     is_used && slot(number).is_some_and(|s| s.load().as_ref().is_none_or(|e| e.handle != handle))
 }
 
+/// Shows `look` every object of a kind.
+pub(crate) fn each<T: Any>(mut look: impl FnMut(&T) -> Outcome<()>) -> Outcome<()> {
+    let made = FREE.lock().made;
+    for number in 0..made as usize {
+        let entry = slot(number).and_then(|s| s.load_full());
+        if let Some(found) = entry.as_ref().and_then(|e| e.object.downcast_ref::<T>()) {
+            look(found)?;
+        }
+    }
+    Ok(())
+}
+
 /// Closes everything that goes with the database `owner`.
 pub(crate) fn close_owned(owner: jlong) {
     let made = FREE.lock().made;

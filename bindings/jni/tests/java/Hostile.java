@@ -40,6 +40,28 @@ public class Hostile {
     return all;
   }
 
+  /** Which log has a transaction prepared is not known here, and no other number is said. */
+  static void prepared(String dir) throws RocksDBException {
+    try (Options options = new Options().setCreateIfMissing(true);
+         TransactionDBOptions how = new TransactionDBOptions();
+         TransactionDB db = TransactionDB.open(options, how, dir);
+         WriteOptions write = new WriteOptions(); Transaction txn = db.beginTransaction(write)) {
+      txn.setName("prepared");
+      txn.put("k".getBytes(), "v".getBytes());
+      txn.prepare();
+      Status.Code code = null;
+      try {
+        txn.getLogNumber();
+      } catch (Exception e) {
+        code = ((RocksDBException) e).getStatus().getCode();
+      }
+      if (code != Status.Code.NotSupported) {
+        throw new AssertionError("the number of a log: " + code);
+      }
+      txn.commit();
+    }
+  }
+
   public static void main(String[] args) throws Exception {
     RocksDB.loadLibrary();
     List<Long> bad = new ArrayList<>(
@@ -60,7 +82,7 @@ public class Hostile {
         "OptimisticTransactionOptions", "BackupEngineOptions", "RestoreOptions",
         "WBWIRocksIterator", "TransactionLogIterator", "CompactionJobInfo", "CompactionJobStats",
         "DirectSlice", "MemoryUtil", "AbstractTransactionNotifier", "OptionsUtil", "ConfigOptions",
-        "ExportImportFilesMetaData"};
+        "ExportImportFilesMetaData", "SstFileManager", "util.StdErrLogger"};
     for (String name : classes) {
       Class<?> type = Class.forName("org.rocksdb." + name);
       for (Method method : type.getDeclaredMethods()) {
@@ -104,6 +126,7 @@ public class Hostile {
         }
       }
     }
+    prepared(new File(args[0], "prepared").getPath());
     RocksDB.listColumnFamilies(new Options(), args[0]);
     System.out.println("hostile calls: " + calls + ", exceptions: " + thrown + " " + kinds);
     if (calls < 200) {
