@@ -53,6 +53,31 @@ impl CompactionFilter for RemoveEmpty {
     }
 }
 
+/// Removes the entries of RocketMQ's queues whose messages are gone: those before an offset.
+struct RemoveQueued {
+    first_kept: i64,
+}
+
+impl CompactionFilter for RemoveQueued {
+    fn name(&self) -> &str {
+        "RemoveConsumeQueueCompactionFilter"
+    }
+
+    fn filter(&self, _: u8, key: &[u8], value: FilterValue<'_>, _: &mut Vec<u8>) -> Decision {
+        // An entry begins with the offset of its message; what is shorter than one is none.
+        match value {
+            FilterValue::Value(entry) if entry.len() >= 28 && !key.is_empty() => {
+                let offset = entry.first_chunk().map(|bytes| i64::from_be_bytes(*bytes));
+                match offset {
+                    Some(offset) if offset < self.first_kept => Decision::Remove,
+                    _ => Decision::Keep,
+                }
+            }
+            _ => Decision::Keep,
+        }
+    }
+}
+
 /// A factory written in Java.
 struct JavaFactory {
     target: Target,
@@ -128,6 +153,12 @@ natives! {
         env
     ) -> jlong {
         Ok(handles::give(Filtering(Arc::new(RemoveEmpty))))
+    }
+
+    fn Java_org_rocksdb_RemoveConsumeQueueCompactionFilter_createNewRemoveConsumeQueueCompactionFilter0(
+        env, first_kept: jlong
+    ) -> jlong {
+        Ok(handles::give(Filtering(Arc::new(RemoveQueued { first_kept }))))
     }
 
     fn Java_org_rocksdb_AbstractCompactionFilter_disposeInternal(env, filter: jlong) {

@@ -2365,6 +2365,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     generated::accessors::Java_org_rocksdb_ReadOptions_valueSizeSoftLimit;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_ReadOptions_verifyChecksums;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = filters::Java_org_rocksdb_RemoveConsumeQueueCompactionFilter_createNewRemoveConsumeQueueCompactionFilter0;
 const _: extern "system" fn(RawEnv, jobject) -> i64 = filters::Java_org_rocksdb_RemoveEmptyValueCompactionFilter_createNewRemoveEmptyValueCompactionFilter0;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     backup::Java_org_rocksdb_RestoreOptions_disposeInternal;
