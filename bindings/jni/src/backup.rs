@@ -7,7 +7,6 @@ use crate::options::World;
 use crate::shared::{Shared, change, dispose, give, value};
 use crate::tuning::Limiter;
 use crate::{disposals, natives};
-use esker::Env as EngineEnv;
 use esker_backup::{
     BackupEngine, BackupEngineOptions, BackupInfo, CreateBackupOptions, RestoreMode, RestoreOptions,
 };
@@ -68,9 +67,9 @@ fn info(env: Env<'_>, backup: &BackupInfo) -> Outcome<jobject> {
 
 natives! {
     fn Java_org_rocksdb_BackupEngine_open(env, world: jlong, options: jlong) -> jlong {
-        handles::hold::<World>(world)?;
+        let world = handles::hold::<World>(world)?.env();
         let options = BackupEngineOptions::clone(&*value::<BackupEngineOptions>(options)?);
-        Ok(handles::give(Backups(BackupEngine::open(options, &EngineEnv::posix())?)))
+        Ok(handles::give(Backups(BackupEngine::open(options, &world)?)))
     }
 
     fn Java_org_rocksdb_BackupEngine_createNewBackup(
@@ -150,8 +149,8 @@ natives! {
 
     fn Java_org_rocksdb_BackupEngineOptions_setBackupEnv
         | Java_org_rocksdb_BackupableDBOptions_setBackupEnv(env, options: jlong, world: jlong) {
-        handles::hold::<World>(world)?;
-        change::<BackupEngineOptions>(options, |o| o.backup_env = None)
+        let world = handles::hold::<World>(world)?.env();
+        change::<BackupEngineOptions>(options, |o| o.backup_env = Some(world))
     }
 
     fn Java_org_rocksdb_BackupEngineOptions_setBackupRateLimiter

@@ -96,8 +96,8 @@ natives! {
 
     /// Calls of the system are not timed.
     fn Java_org_rocksdb_TimedEnv_createTimedEnv(env, world: jlong) -> jlong {
-        handles::hold::<World>(world)?;
-        Ok(handles::give(World))
+        let world = handles::hold::<World>(world)?.0.clone();
+        Ok(handles::give(World(world)))
     }
 
     fn Java_org_rocksdb_ConcurrentTaskLimiterImpl_newConcurrentTaskLimiterImpl0(

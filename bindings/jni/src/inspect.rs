@@ -201,8 +201,8 @@ natives! {
     }
 
     fn Java_org_rocksdb_RocksDB_getEnv(env, db: jlong) -> jlong {
-        handles::hold::<Database>(db)?.open()?;
-        Ok(handles::give_owned(World, db))
+        let world = handles::hold::<Database>(db)?.open()?.env().clone();
+        Ok(handles::give_owned(World(Some(world)), db))
     }
 
     /// By Java's numbers: memtables, memtables not flushed, readers of tables, caches.

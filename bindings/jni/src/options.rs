@@ -19,8 +19,15 @@ use esker_format::filter::FilterPolicy;
 use esker_sync::Arc;
 use jni_sys::{jbyte, jint, jlong, jobject};
 
-/// A world to run in: the operating system's.
-pub(crate) struct World;
+/// A world to run in: the operating system's for `None`.
+pub(crate) struct World(pub(crate) Option<esker::Env>);
+
+impl World {
+    /// The environment of the engine.
+    pub(crate) fn env(&self) -> esker::Env {
+        self.0.clone().unwrap_or_else(esker::Env::posix)
+    }
+}
 
 natives! {
     fn Java_org_rocksdb_Options_newOptions__ | Java_org_rocksdb_DBOptions_newDBOptions
@@ -252,12 +259,18 @@ natives! {
     fn Java_org_rocksdb_Options_setEnv | Java_org_rocksdb_DBOptions_setEnv(
         env, options: jlong, world: jlong
     ) {
-        handles::hold::<World>(world)?;
-        change::<Options>(options, |o| o.env = None)
+        let given = handles::hold::<World>(world)?.0.clone();
+        change::<Options>(options, |o| o.env = given)
     }
 
     fn Java_org_rocksdb_Env_getDefaultEnvInternal(env) -> jlong {
-        Ok(handles::give(World))
+        Ok(handles::give(World(None)))
+    }
+
+    /// An empty world whose files are in memory.
+    fn Java_org_rocksdb_RocksMemEnv_createMemEnv(env, base: jlong) -> jlong {
+        handles::hold::<World>(base)?;
+        Ok(handles::give(World(Some(esker::Env::in_memory()))))
     }
 
     fn Java_org_rocksdb_Options_setWalDir | Java_org_rocksdb_DBOptions_setWalDir(
@@ -508,5 +521,8 @@ disposals! {
         | Java_org_rocksdb_DBOptions_disposeInternalJni
         | Java_org_rocksdb_ColumnFamilyOptions_disposeInternal
         | Java_org_rocksdb_ColumnFamilyOptions_disposeInternalJni;
-    World: Java_org_rocksdb_RocksEnv_disposeInternal | Java_org_rocksdb_RocksEnv_disposeInternalJni;
+    World: Java_org_rocksdb_RocksEnv_disposeInternal
+        | Java_org_rocksdb_RocksEnv_disposeInternalJni
+        | Java_org_rocksdb_RocksMemEnv_disposeInternal
+        | Java_org_rocksdb_RocksMemEnv_disposeInternalJni;
 }

@@ -23,19 +23,29 @@ const LARGEST: u64 = 1 << 30;
 #[derive(Clone, Default)]
 struct Reading {
     ignore_unknown: bool,
+    world: Option<esker::Env>,
+}
+
+fn rules(ignore_unknown: bool) -> LoadRules {
+    LoadRules {
+        ignore_unknown,
+        ..LoadRules::default()
+    }
 }
 
 impl Reading {
     fn rules(&self) -> LoadRules {
-        LoadRules {
-            ignore_unknown: self.ignore_unknown,
-            ..LoadRules::default()
-        }
+        rules(self.ignore_unknown)
+    }
+
+    fn world(&self) -> esker::Env {
+        self.world.clone().unwrap_or_else(esker::Env::posix)
     }
 }
 
-fn read_file(path: &Path, rules: LoadRules) -> Outcome<LoadedOptions> {
-    let bytes = esker::Env::posix().fs.read_all(path, LARGEST)?;
+fn read_file(path: &str, world: &esker::Env, rules: LoadRules) -> Outcome<LoadedOptions> {
+    let path = Path::new(path);
+    let bytes = world.fs.read_all(path, LARGEST)?;
     let text = String::from_utf8(bytes)
         .map_err(|_| Error::corruption("an OPTIONS file is not text").with_file(path))?;
     Ok(load_options_text(&text, rules)?)
@@ -68,12 +78,11 @@ fn fill(env: Env<'_>, loaded: LoadedOptions, options: jlong, families: jobject) 
 }
 
 /// The name of the newest OPTIONS file of a database.
-fn newest(dir: &str) -> Outcome<String> {
+fn newest(dir: &str, world: &esker::Env) -> Outcome<String> {
     let none = || {
         Error::not_found("No options files found in the DB directory.").with_file(Path::new(dir))
     };
-    let fs = esker::Env::posix().fs;
-    let entries = match fs.read_dir(Path::new(dir)) {
+    let entries = match world.fs.read_dir(Path::new(dir)) {
         Err(e) if e.is_not_found() => return Err(none().into()),
         entries => entries?,
     };
@@ -94,9 +103,8 @@ natives! {
     }
 
     fn Java_org_rocksdb_ConfigOptions_setEnv(env, reading: jlong, world: jlong) {
-        handles::hold::<World>(world)?;
-        value::<Reading>(reading)?;
-        Ok(())
+        let given = handles::hold::<World>(world)?.0.clone();
+        change::<Reading>(reading, |r| r.world = given)
     }
 
     fn Java_org_rocksdb_ConfigOptions_setDelimiter(env, reading: jlong, delimiter: jobject) {
@@ -120,40 +128,40 @@ natives! {
     fn Java_org_rocksdb_OptionsUtil_loadLatestOptions__JLjava_lang_String_2JLjava_util_List_2(
         env, reading: jlong, path: jobject, options: jlong, families: jobject
     ) {
-        let rules = value::<Reading>(reading)?.rules();
-        let loaded = load_latest_options(env.text(path)?, &esker::Env::posix(), rules)?;
+        let reading = value::<Reading>(reading)?;
+        let loaded = load_latest_options(env.text(path)?, &reading.world(), reading.rules())?;
         fill(env, loaded, options, families)
     }
 
     fn Java_org_rocksdb_OptionsUtil_loadLatestOptions__Ljava_lang_String_2JJLjava_util_List_2Z(
         env, path: jobject, world: jlong, options: jlong, families: jobject, ignore_unknown: bool
     ) {
-        handles::hold::<World>(world)?;
-        let rules = Reading { ignore_unknown }.rules();
-        let loaded = load_latest_options(env.text(path)?, &esker::Env::posix(), rules)?;
+        let world = handles::hold::<World>(world)?.env();
+        let loaded = load_latest_options(env.text(path)?, &world, rules(ignore_unknown))?;
         fill(env, loaded, options, families)
     }
 
     fn Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__JLjava_lang_String_2JLjava_util_List_2(
         env, reading: jlong, path: jobject, options: jlong, families: jobject
     ) {
-        let rules = value::<Reading>(reading)?.rules();
-        fill(env, read_file(Path::new(&env.text(path)?), rules)?, options, families)
+        let reading = value::<Reading>(reading)?;
+        let loaded = read_file(&env.text(path)?, &reading.world(), reading.rules())?;
+        fill(env, loaded, options, families)
     }
 
     fn Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__Ljava_lang_String_2JJLjava_util_List_2Z(
         env, path: jobject, world: jlong, options: jlong, families: jobject, ignore_unknown: bool
     ) {
-        handles::hold::<World>(world)?;
-        let rules = Reading { ignore_unknown }.rules();
-        fill(env, read_file(Path::new(&env.text(path)?), rules)?, options, families)
+        let world = handles::hold::<World>(world)?.env();
+        let loaded = read_file(&env.text(path)?, &world, rules(ignore_unknown))?;
+        fill(env, loaded, options, families)
     }
 
     fn Java_org_rocksdb_OptionsUtil_getLatestOptionsFileName(
         env, path: jobject, world: jlong
     ) -> jobject {
-        handles::hold::<World>(world)?;
-        env.string(&newest(&env.text(path)?)?)
+        let world = handles::hold::<World>(world)?.env();
+        env.string(&newest(&env.text(path)?, &world)?)
     }
 
     /// The settings of block-based tables, as Java's object; null for other tables.

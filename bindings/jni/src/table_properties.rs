@@ -99,7 +99,7 @@ fn of_family(
         let path = file.directory.join(file.name.trim_start_matches('/'));
         match read_table_properties(db.env(), &path) {
             Ok(properties) => all.push((path.to_string_lossy().into_owned(), Arc::new(properties))),
-            Err(_) if !path.exists() => {}
+            Err(_) if !db.env().fs.exists(&path)? => {}
             Err(error) => return Err(error.into()),
         }
     }

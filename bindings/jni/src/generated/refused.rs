@@ -95,16 +95,5 @@ refused!(
     "RocksDB.startTrace",
     (i64, i64, i64)
 );
-refused!(Java_org_rocksdb_RocksMemEnv_createMemEnv, "RocksMemEnv.createMemEnv", (i64) -> i64);
-refused!(
-    Java_org_rocksdb_RocksMemEnv_disposeInternal,
-    "RocksMemEnv.disposeInternal",
-    (i64)
-);
-refused!(
-    Java_org_rocksdb_RocksMemEnv_disposeInternalJni,
-    "RocksMemEnv.disposeInternalJni",
-    (i64)
-);
 refused!(Java_org_rocksdb_SstFileWriter_newSstFileWriter__JJJB, "SstFileWriter.newSstFileWriter", (i64, i64, i64, i8) -> i64);
 refused!(Java_org_rocksdb_Transaction_getCommitTimeWriteBatch, "Transaction.getCommitTimeWriteBatch", (i64) -> i64);

@@ -2753,11 +2753,11 @@ const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
     iterator::Java_org_rocksdb_RocksIterator_valueDirect0;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_RocksMemEnv_createMemEnv;
+    options::Java_org_rocksdb_RocksMemEnv_createMemEnv;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_RocksMemEnv_disposeInternal;
+    options::Java_org_rocksdb_RocksMemEnv_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_RocksMemEnv_disposeInternalJni;
+    options::Java_org_rocksdb_RocksMemEnv_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
     tuning::Java_org_rocksdb_SkipListMemTableConfig_newMemTableFactoryHandle0;
 const _: extern "system" fn(RawEnv, jobject, i64, bool, i64) = slice::Java_org_rocksdb_Slice_clear0;

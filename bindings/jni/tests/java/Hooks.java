@@ -255,6 +255,47 @@ public class Hooks {
     }
   }
 
+  /** Databases, backups and options files in memory leave nothing on disk. */
+  static void memory(String dir) throws Exception {
+    // The class wants a directory, whatever the environment is.
+    File copies = Files.createDirectory(new File(dir + "-backup").toPath()).toFile();
+    try (Env memory = new RocksMemEnv(Env.getDefault()); Env other = new RocksMemEnv(memory);
+         Options options = new Options().setCreateIfMissing(true).setEnv(memory);
+         FlushOptions flush = new FlushOptions().setWaitForFlush(true);
+         BackupEngineOptions backup = new BackupEngineOptions(copies.getPath());
+         ConfigOptions config = new ConfigOptions()) {
+      for (int round = 0; round < 3; round++) {
+        try (RocksDB db = RocksDB.open(options, dir)) {
+          say("in memory", keys(db, Arrays.asList(db.getDefaultColumnFamily())));
+          db.put(b("key" + round), VALUE);
+          if (round == 1) {
+            db.flush(flush);
+          }
+          say("properties", db.getPropertiesOfAllTables().size(), db.getEnv() != null);
+          try (BackupEngine backups = BackupEngine.open(memory, backup)) {
+            backups.createNewBackup(db, true);
+            say("backups", backups.getBackupInfo().size());
+          }
+        }
+      }
+      say("families", RocksDB.listColumnFamilies(options, dir).size());
+      config.setEnv(memory);
+      List<ColumnFamilyDescriptor> families = new ArrayList<>();
+      try (DBOptions read = new DBOptions()) {
+        OptionsUtil.loadLatestOptions(config, dir, read, families);
+        say("options", families.size(), OptionsUtil.getLatestOptionsFileName(dir, memory)
+            .startsWith("OPTIONS-"));
+      }
+      options.setCreateIfMissing(false).setEnv(other);
+      try (RocksDB db = RocksDB.open(options, dir)) {
+        say("elsewhere", true);
+      } catch (RocksDBException e) {
+        say("elsewhere", e.getStatus().getCode());
+      }
+    }
+    say("on disk", new File(dir).exists(), copies.list().length);
+  }
+
   static void numbers(String dir) throws Exception {
     try (CompactRangeOptions options = new CompactRangeOptions()) {
       say("no timestamp", options.fullHistoryTSLow());
@@ -294,6 +335,7 @@ public class Hooks {
     stderr(dir + "fatal", InfoLogLevel.FATAL_LEVEL);
     tracked(new File(dir, "tracked"));
     blobs(new File(dir, "blobs"));
+    memory(dir + "memory");
     numbers(dir + "numbers");
   }
 }
