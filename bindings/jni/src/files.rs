@@ -9,10 +9,10 @@ use crate::job_info::JobInfo;
 use crate::shared::{Alone, value};
 use crate::table_file::FileOptions;
 use crate::{disposals, natives};
-use esker::options::ReadTier;
+use esker::options::{BottommostLevelCompaction, ReadTier};
 use esker::{
-    CompactFilesOptions, Error, ExportedFiles, ImportOptions, IngestOptions, LiveFileMeta, Options,
-    ReadOptions, SstFileWriter,
+    CompactFilesOptions, CompactRangeOptions, Db, Error, ExportedFiles, FamilyHandle, FlushOptions,
+    ImportOptions, IngestOptions, LiveFileMeta, Options, ReadOptions, SstFileWriter,
 };
 use jni_sys::{jint, jlong, jobject, jvalue};
 use std::ptr;
@@ -30,6 +30,34 @@ fn with_family(env: Env<'_>, file: &LiveFileMeta) -> Outcome<jobject> {
     let made = described(env, file, "org/rocksdb/LiveFileMetaData", (&first, "[BI"))?;
     env.forget(family);
     Ok(made)
+}
+
+/// Removes what is before `begin`, and what is at `end` or beyond it, from a family: whole tables
+/// first. A failure leaves a part of it there.
+fn clip(db: &Db, family: &FamilyHandle, begin: &[u8], end: &[u8]) -> esker::Result<()> {
+    db.flush_cf(family, &FlushOptions::default())?;
+    db.delete_files_in_ranges(family, &[(None, Some(begin)), (Some(end), None)], false)?;
+    let order = family.order();
+    let found = db.family_metadata(family);
+    let tables = || found.levels.iter().flat_map(|level| &level.files);
+    let smallest = tables().map(|f| &f.smallest_key);
+    let largest = tables().map(|f| &f.largest_key);
+    let smallest = smallest.min_by(|a, b| order.compare(a, b));
+    let largest = largest.max_by(|a, b| order.compare(a, b));
+    let (Some(smallest), Some(largest)) = (smallest, largest) else {
+        return Ok(());
+    };
+    if order.compare(smallest, begin).is_lt() {
+        db.delete_range_cf(family, smallest, begin)?;
+    }
+    if order.compare(end, largest).is_le() {
+        db.delete_range_cf(family, end, largest)?;
+        db.delete_cf(family, largest)?;
+    }
+    let mut options = CompactRangeOptions::default();
+    options.exclusive_manual_compaction = true;
+    options.bottommost_level_compaction = BottommostLevelCompaction::ForceOptimized;
+    db.compact_range_opt(family, None, None, &options)
 }
 
 natives! {
@@ -56,6 +84,15 @@ natives! {
         database.with_family(family, |db, family| {
             Ok(db.delete_files_in_ranges(family, &ranges, includes_end)?)
         })
+    }
+
+    fn Java_org_rocksdb_RocksDB_clipColumnFamily(
+        env, db: jlong, family: jlong, begin: jobject, at: jint, n: jint, end: jobject, from: jint,
+        m: jint
+    ) {
+        let (begin, end) = (env.region(begin, at, n)?, env.region(end, from, m)?);
+        let database = handles::hold::<Database>(db)?;
+        database.with_family(family, |db, family| Ok(clip(db, family, &begin, &end)?))
     }
 
     fn Java_org_rocksdb_RocksDB_ingestExternalFile(

@@ -79,11 +79,6 @@ refused!(
     (i64, i64)
 );
 refused!(
-    Java_org_rocksdb_RocksDB_clipColumnFamily,
-    "RocksDB.clipColumnFamily",
-    (i64, i64, jobject, i32, i32, jobject, i32, i32)
-);
-refused!(
     Java_org_rocksdb_RocksDB_deleteFile,
     "RocksDB.deleteFile",
     (i64, jobject)

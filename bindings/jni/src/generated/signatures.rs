@@ -2380,7 +2380,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) =
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     database_calls::Java_org_rocksdb_RocksDB_cancelAllBackgroundWork;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) =
-    generated::refused::Java_org_rocksdb_RocksDB_clipColumnFamily;
+    files::Java_org_rocksdb_RocksDB_clipColumnFamily;
 const _: extern "system" fn(RawEnv, jobject, i64) =
     database_calls::Java_org_rocksdb_RocksDB_closeDatabase;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32, i64) -> jobject =

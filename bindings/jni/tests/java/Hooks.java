@@ -296,6 +296,30 @@ public class Hooks {
     say("on disk", new File(dir).exists(), copies.list().length);
   }
 
+  static void clip(String dir) throws Exception {
+    List<ColumnFamilyHandle> handles = new ArrayList<>();
+    try (DBOptions options = new DBOptions().setCreateIfMissing(true)
+             .setCreateMissingColumnFamilies(true);
+         RocksDB db = RocksDB.open(options, dir, families(), handles);
+         FlushOptions flush = new FlushOptions().setWaitForFlush(true)) {
+      ColumnFamilyHandle family = handles.get(1);
+      db.put(b("key0"), VALUE);
+      for (int i = 0; i < 10; i++) {
+        db.put(family, b("key" + i), VALUE);
+        if (i % 3 == 2) {
+          db.flush(flush, family);
+        }
+      }
+      for (String[] range : new String[][] {
+               {"key0", "kez"}, {"key2", "key8"}, {"key3", "key7"}, {"key31", "key55"},
+               {"key5", "key5"}, {"a", "z"}}) {
+        db.clipColumnFamily(family, b(range[0]), b(range[1]));
+        say("clipped", range, keys(db, handles));
+      }
+      handles.forEach(ColumnFamilyHandle::close);
+    }
+  }
+
   static void numbers(String dir) throws Exception {
     try (CompactRangeOptions options = new CompactRangeOptions()) {
       say("no timestamp", options.fullHistoryTSLow());
@@ -336,6 +360,7 @@ public class Hooks {
     tracked(new File(dir, "tracked"));
     blobs(new File(dir, "blobs"));
     memory(dir + "memory");
+    clip(dir + "clip");
     numbers(dir + "numbers");
   }
 }
