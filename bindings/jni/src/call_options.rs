@@ -11,6 +11,7 @@ use esker::{
     CompactRangeOptions, FlushOptions, IngestOptions, ReadOptions, Snapshot, WriteOptions,
 };
 use esker_sync::Arc;
+use esker_sync::atomic::Ordering;
 use jni_sys::{jint, jlong, jobject, jvalue};
 use std::ptr;
 
@@ -127,7 +128,22 @@ natives! {
     }
 
     fn Java_org_rocksdb_CompactRangeOptions_newCompactRangeOptions(env) -> jlong {
-        Ok(give(CompactRangeOptions::default()))
+        let mut options = CompactRangeOptions::default();
+        options.canceled = Some(Arc::default());
+        Ok(give(options))
+    }
+
+    /// For the calls that run with the options too.
+    fn Java_org_rocksdb_CompactRangeOptions_setCanceled(env, o: jlong, yes: bool) {
+        if let Some(canceled) = &value::<CompactRangeOptions>(o)?.canceled {
+            canceled.store(yes, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn Java_org_rocksdb_CompactRangeOptions_canceled(env, o: jlong) -> bool {
+        let options = value::<CompactRangeOptions>(o)?;
+        Ok(options.canceled.as_ref().is_some_and(|c| c.load(Ordering::Acquire)))
     }
 
     fn Java_org_rocksdb_CompactRangeOptions_bottommostLevelCompaction(env, o: jlong) -> jint {

@@ -4,8 +4,8 @@
 use esker::observe::{HistogramId, Statistics};
 use esker::options::{CompressionType, Temperature};
 use esker::{
-    CompactFilesOptions, CompactRangeOptions, Db, ErrorKind, FamilyHandle, FamilyMetaOptions,
-    FlushOptions, Options, SizeOptions,
+    CompactFilesOptions, CompactRangeOptions, CompactionFilter, Db, Decision, ErrorKind,
+    FamilyHandle, FamilyMetaOptions, FilterValue, FlushOptions, Options, SizeOptions, Subcode,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -155,6 +155,47 @@ fn named_files_are_compacted_with_what_goes_with_them() {
             .expect_err("cannot be");
         assert_eq!(e.kind(), kind, "{e}");
     }
+}
+
+/// Gives the compaction up that it filters for.
+struct GivesUp(Arc<AtomicBool>);
+
+impl CompactionFilter for GivesUp {
+    fn name(&self) -> &str {
+        "gives up"
+    }
+
+    fn filter(&self, _: u8, _: &[u8], _: FilterValue<'_>, _: &mut Vec<u8>) -> Decision {
+        self.0.store(true, Ordering::Release);
+        Decision::Keep
+    }
+}
+
+#[test]
+fn a_compaction_of_a_range_can_be_given_up_before_and_while_it_runs() {
+    let flag = Arc::new(AtomicBool::new(true));
+    let mut options = options("");
+    options.family.compaction_filter = Some(Arc::new(GivesUp(Arc::clone(&flag))));
+    let (_dir, db, family) = open(options);
+    let mut how = CompactRangeOptions::default();
+    how.canceled = Some(Arc::clone(&flag));
+    let give_up = || {
+        let e = db.compact_range_opt(&family, None, None, &how);
+        let e = e.expect_err("is canceled");
+        assert_eq!(e.kind(), ErrorKind::Incomplete);
+        assert_eq!(e.subcode(), Subcode::ManualCompactionPaused);
+    };
+    put(&db, 0..5_000);
+    give_up();
+    assert_eq!(db.live_files_metadata().len(), 0);
+    flag.store(false, Ordering::Release);
+    give_up();
+    assert!(flag.load(Ordering::Acquire));
+    assert_eq!(files_at(&db, 0), db.live_files_metadata().len());
+    assert_eq!(count(&db), 5_000);
+    // Without the flag the filter gives up nothing.
+    db.compact_range(None, None).expect("compacts");
+    assert_eq!(files_at(&db, 0), 0);
 }
 
 #[test]

@@ -18,12 +18,6 @@ refused!(
     (i64)
 );
 refused!(Java_org_rocksdb_CassandraValueMergeOperator_newSharedCassandraValueMergeOperator, "CassandraValueMergeOperator.newSharedCassandraValueMergeOperator", (i32, i32) -> i64);
-refused!(Java_org_rocksdb_CompactRangeOptions_canceled, "CompactRangeOptions.canceled", (i64) -> bool);
-refused!(
-    Java_org_rocksdb_CompactRangeOptions_setCanceled,
-    "CompactRangeOptions.setCanceled",
-    (i64, bool)
-);
 refused!(Java_org_rocksdb_DBOptions_baseBackgroundCompactions, "DBOptions.baseBackgroundCompactions", (i64) -> i32);
 refused!(Java_org_rocksdb_DBOptions_newTableReaderForCompactionInputs, "DBOptions.newTableReaderForCompactionInputs", (i64) -> bool);
 refused!(Java_org_rocksdb_DBOptions_preserveDeletes, "DBOptions.preserveDeletes", (i64) -> bool);

@@ -512,7 +512,7 @@ const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
 const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
     call_options::Java_org_rocksdb_CompactRangeOptions_bottommostLevelCompaction;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_CompactRangeOptions_canceled;
+    call_options::Java_org_rocksdb_CompactRangeOptions_canceled;
 const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
     generated::accessors::Java_org_rocksdb_CompactRangeOptions_changeLevel;
 const _: extern "system" fn(RawEnv, jobject, i64) =
@@ -532,7 +532,7 @@ const _: extern "system" fn(RawEnv, jobject, i64, bool) =
 const _: extern "system" fn(RawEnv, jobject, i64, i32) =
     call_options::Java_org_rocksdb_CompactRangeOptions_setBottommostLevelCompaction;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_CompactRangeOptions_setCanceled;
+    call_options::Java_org_rocksdb_CompactRangeOptions_setCanceled;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =
     generated::accessors::Java_org_rocksdb_CompactRangeOptions_setChangeLevel;
 const _: extern "system" fn(RawEnv, jobject, i64, bool) =

@@ -320,6 +320,55 @@ public class Hooks {
     }
   }
 
+  static String compact(RocksDB db, CompactRangeOptions options) {
+    try {
+      db.compactRange(db.getDefaultColumnFamily(), null, null, options);
+      return "done";
+    } catch (RocksDBException e) {
+      return e.getStatus().getCode() + " " + e.getStatus().getSubCode();
+    }
+  }
+
+  /** A compaction that would take a minute is given up at once. */
+  static void canceled(String dir) throws Exception {
+    byte[] value = new byte[1000];
+    new Random(1).nextBytes(value);
+    try (Options options = new Options().setCreateIfMissing(true).setDisableAutoCompactions(true);
+         FlushOptions flush = new FlushOptions().setWaitForFlush(true);
+         CompactRangeOptions how = new CompactRangeOptions()) {
+      try (RocksDB db = RocksDB.open(options, dir)) {
+        for (int i = 0; i < 30_000; i++) {
+          db.put(b("key" + i % 15_000), value);
+          if (i % 15_000 == 14_999) {
+            db.flush(flush);
+          }
+        }
+        how.setCanceled(true);
+        say("before", how.canceled(), compact(db, how));
+        how.setCanceled(false);
+      }
+      try (RateLimiter slow = new RateLimiter(400_000)) {
+        options.setRateLimiter(slow);
+        try (RocksDB db = RocksDB.open(options, dir)) {
+          Thread other = new Thread(() -> {
+            try {
+              Thread.sleep(500);
+            } catch (InterruptedException e) {
+              throw new AssertionError(e);
+            }
+            how.setCanceled(true);
+          });
+          other.start();
+          long begun = System.nanoTime();
+          String end = compact(db, how);
+          boolean isSoon = System.nanoTime() - begun < 30_000_000_000L;
+          other.join();
+          say("meanwhile", end, isSoon, db.get(b("key7")).length);
+        }
+      }
+    }
+  }
+
   static void numbers(String dir) throws Exception {
     try (CompactRangeOptions options = new CompactRangeOptions()) {
       say("no timestamp", options.fullHistoryTSLow());
@@ -361,6 +410,7 @@ public class Hooks {
     blobs(new File(dir, "blobs"));
     memory(dir + "memory");
     clip(dir + "clip");
+    canceled(dir + "canceled");
     numbers(dir + "numbers");
   }
 }

@@ -219,6 +219,7 @@ impl Db {
         options: &CompactRangeOptions,
     ) -> Result<()> {
         self.core().check_manual_compaction()?;
+        manual::check_canceled(options.canceled.as_ref())?;
         if let Some(low) = options
             .full_history_ts_low
             .as_ref()

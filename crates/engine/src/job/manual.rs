@@ -12,8 +12,9 @@
 //! moves them, or waits for the thread that does: so the tree has its shape when the call returns,
 //! even if no other thread gets a processor before the database is closed.
 
-use super::compact::{CompactionOverrides, install, run_plan, run_tuned};
+use super::compact::{CompactionOverrides, install, run_tuned};
 use super::scheduler::{register, release, take_move};
+pub(crate) use super::subcompaction::check_canceled;
 use crate::core::{Background, Core};
 use crate::family::Family;
 use crate::observe::CompactionInfo;
@@ -32,6 +33,7 @@ use esker_lsm::version::Version;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
+use esker_sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// How often a plan is made anew that the store refuses. What runs is registered, so that the store
@@ -95,7 +97,7 @@ fn finish_moves(core: &Arc<Core>, family: &Arc<Family>) -> Result<()> {
             (taken, busy.is_some_and(Busy::moves_files))
         };
         if let Some((plan, ticket)) = taken {
-            match run_registered(core, family, &plan, ticket) {
+            match run_registered(core, family, &plan, ticket, None) {
                 Err(e) if is_overtaken(&e) => break,
                 done => done?,
             }
@@ -121,10 +123,15 @@ fn run_registered(
     family: &Arc<Family>,
     plan: &Plan,
     ticket: Ticket,
+    canceled: Option<Arc<AtomicBool>>,
 ) -> Result<()> {
-    let done = run_plan(core, family, plan);
+    let overrides = CompactionOverrides {
+        canceled,
+        ..CompactionOverrides::default()
+    };
+    let done = run_tuned(core, family, plan, overrides);
     finish_manual(core, family, ticket);
-    done
+    done.map(drop)
 }
 
 /// The family must have the path.
@@ -155,6 +162,7 @@ fn run_step(
         let next = {
             let mut jobs = core.background.jobs.lock();
             check_may_run(core, &jobs)?;
+            check_canceled(options.canceled.as_ref())?;
             let policy = family.options.load().to_policy();
             let version = Arc::clone(&family.view_guard().version);
             let busy = jobs.busy.entry(family.id).or_default();
@@ -179,7 +187,7 @@ fn run_step(
                 .wait_past(seen, Duration::from_millis(200));
             continue;
         };
-        match run_registered(core, family, &plan, ticket) {
+        match run_registered(core, family, &plan, ticket, options.canceled.clone()) {
             Err(e) if is_overtaken(&e) && overtaken < REPLANS_MAX => {
                 overtaken += 1;
                 continue;

@@ -19,6 +19,17 @@ use esker_status::{Error, ErrorKind, Result, Subcode};
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicBool, Ordering};
 
+/// The error of a compaction whose caller gave it up.
+pub(crate) fn check_canceled(flag: Option<&Arc<AtomicBool>>) -> Result<()> {
+    if flag.is_some_and(|c| c.load(Ordering::Acquire)) {
+        return Err(
+            Error::new(ErrorKind::Incomplete, "the compaction was canceled")
+                .with_subcode(Subcode::ManualCompactionPaused),
+        );
+    }
+    Ok(())
+}
+
 /// Bytes between two payments to the rate limiter.
 const LIMITER_BYTES: u64 = 1 << 20;
 
@@ -106,13 +117,7 @@ impl<C: Cursor> Part<C> {
         if self.below.is_some() {
             self.background.compaction_abort.check()?;
         }
-        let canceled = self.canceled.as_ref();
-        if canceled.is_some_and(|c| c.load(Ordering::Acquire)) {
-            return Err(
-                Error::new(ErrorKind::Incomplete, "the compaction was canceled")
-                    .with_subcode(Subcode::ManualCompactionPaused),
-            );
-        }
+        check_canceled(self.canceled.as_ref())?;
         let stages = Arc::clone(self.outputs.stages());
         stages.resume();
         let stepped = self.write();

@@ -233,6 +233,8 @@ pub struct CompactRangeOptions {
     pub target_path_id: u32,
     /// Raised first, as by `Db::increase_full_history_ts_low`; not together with a range.
     pub full_history_ts_low: Option<Vec<u8>>,
+    /// Set to true by any thread, makes it give up with `Incomplete`; the steps that are done stay.
+    pub canceled: Option<Arc<AtomicBool>>,
 }
 
 impl Default for CompactRangeOptions {
@@ -246,6 +248,7 @@ impl Default for CompactRangeOptions {
             max_subcompactions: 0,
             target_path_id: 0,
             full_history_ts_low: None,
+            canceled: None,
         }
     }
 }
