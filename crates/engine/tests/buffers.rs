@@ -259,3 +259,26 @@ fn compactions_pay_for_what_they_read_where_reads_are_limited() -> Result<()> {
     assert!(limiter.total_bytes(Some(IoPriority::Low)) > 0);
     Ok(())
 }
+
+/// A step wrote 1,024 entries between two payments, which may be a gigabyte.
+#[test]
+fn large_values_pay_the_rate_limiter_as_they_are_written() -> Result<()> {
+    let mut how = RateLimiterOptions::default();
+    how.bytes_per_second = 1 << 30;
+    how.clock = Some(Arc::new(Virtual::default()));
+    let limiter = RateLimiter::with_options(how);
+    let mut options = Options::new()
+        .create_if_missing(true)
+        .env(Env::in_memory())
+        .set("compression", "kNoCompression")?;
+    options.db.rate_limiter = Some(Arc::clone(&limiter));
+    let db = Db::open("/db", options)?;
+    for n in 0..200u32 {
+        db.put(format!("{n:05}"), vec![b'x'; 100_000])?;
+    }
+    db.flush()?;
+    // 20 MB, a megabyte and a quarter at a time.
+    let requests = limiter.total_requests(Some(IoPriority::High));
+    assert!(requests >= 16, "{requests}");
+    Ok(())
+}

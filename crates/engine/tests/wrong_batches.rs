@@ -2,9 +2,10 @@
 //! mode, as RocksDB does, and taken as far as they can be read by a repair.
 
 use esker::options::WalRecoveryMode;
-use esker::{Db, Error, ErrorKind, Options, Result};
+use esker::{Db, Error, ErrorKind, Options, Result, WalDecision, WalFilter, WriteBatch};
 use esker_codec::checksum::{crc32c, mask};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const MODES: [WalRecoveryMode; 4] = [
     WalRecoveryMode::TolerateCorruptedTailRecords,
@@ -153,5 +154,56 @@ fn a_bad_batch_in_pieces_is_as_a_torn_record_where_a_power_cut_makes_one() -> Re
         db.get("k2")?.is_none() && db.get("k3")?.is_none(),
         "a prefix"
     );
+    Ok(())
+}
+
+/// Takes the batch of `k2` for damaged.
+struct Doubts;
+
+impl WalFilter for Doubts {
+    fn name(&self) -> &str {
+        "Doubts"
+    }
+
+    fn record(&self, _: u64, _: &str, batch: &WriteBatch) -> WalDecision {
+        if batch.data().windows(2).any(|w| w == b"k2") {
+            WalDecision::Corrupted
+        } else {
+            WalDecision::Continue
+        }
+    }
+}
+
+/// Opening failed in every mode; RocksDB's point-in-time recovery opens with the rows before it.
+#[test]
+fn a_filter_that_calls_a_record_damaged_is_believed_as_the_mode_says() -> Result<()> {
+    for mode in MODES {
+        let home = tempfile::tempdir().expect("a directory");
+        let db = Db::open(home.path(), options(mode))?;
+        for key in ["k1", "k2", "k3"] {
+            db.put(key, "v")?;
+        }
+        db.close()?;
+        drop(db);
+        let mut doubting = options(mode);
+        doubting.db.wal_filter = Some(Arc::new(Doubts));
+        let opened = Db::open(home.path(), doubting);
+        let found = |db: &Db| -> Result<Vec<bool>> {
+            let keys = ["k1", "k2", "k3"].into_iter();
+            keys.map(|key| Ok(db.get(key)?.is_some())).collect()
+        };
+        match mode {
+            WalRecoveryMode::PointInTimeRecovery => {
+                assert_eq!(found(&opened?)?, [true, false, false]);
+            }
+            WalRecoveryMode::SkipAnyCorruptedRecords => {
+                assert_eq!(found(&opened?)?, [true, false, true]);
+            }
+            _ => {
+                let error = opened.err().expect("it is refused");
+                assert_eq!(error.kind(), ErrorKind::Corruption, "{mode:?}: {error}");
+            }
+        }
+    }
     Ok(())
 }

@@ -232,6 +232,8 @@ const COVERED_MARGIN: f64 = 0.1;
 const COVERED_PROBES: usize = 256;
 /// Entries that one step writes at most: well under a millisecond of work.
 const ENTRIES_PER_STEP: usize = 1024;
+/// A step ends after this many bytes of large entries: the rate limiter is paid between steps.
+const BYTES_PER_STEP: usize = 256 << 10;
 
 impl Outputs {
     pub(crate) fn new(
@@ -267,6 +269,7 @@ impl Outputs {
         stream: &mut CompactionStream<'_, C>,
         rules: &mut DropRules<'_>,
     ) -> Result<Step> {
+        let mut bytes = 0;
         for _ in 0..ENTRIES_PER_STEP {
             if !stream.valid() {
                 if !seeded(Bug::ReadStatusUnread) {
@@ -279,7 +282,11 @@ impl Outputs {
                 self.finish_file(stream, true, rules)?;
             }
             self.add(stream.key(), stream.value())?;
+            bytes += stream.value().len();
             stream.next();
+            if bytes >= BYTES_PER_STEP {
+                break;
+            }
         }
         Ok(Step::More)
     }

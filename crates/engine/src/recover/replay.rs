@@ -160,6 +160,18 @@ impl Carried {
     }
 }
 
+/// A record after the application's filter.
+enum Filtered {
+    /// It is replayed as it is.
+    Whole,
+    /// This batch is replayed in its place.
+    Replaced(WriteBatch),
+    /// It is passed over.
+    Dropped,
+    /// It counts as damaged, and the recovery mode lets the database open.
+    Damaged,
+}
+
 impl<'a> Replay<'a> {
     pub(crate) fn new(
         env: &'a Env,
@@ -271,25 +283,22 @@ impl<'a> Replay<'a> {
         self
     }
 
-    /// The batch that is replayed for `bytes`; `None` when the filter wants none.
-    fn decide(
-        &mut self,
-        filter: &dyn WalFilter,
-        number: FileNo,
-        bytes: &[u8],
-    ) -> Result<Option<WriteBatch>> {
+    /// The filter's decision about the batch in `bytes`.
+    fn decide(&mut self, filter: &dyn WalFilter, number: FileNo, bytes: &[u8]) -> Result<Filtered> {
         let batch = WriteBatch::from_bytes(bytes.to_vec())?;
         match filter.record(number.0, &log_name(number), &batch) {
-            WalDecision::Continue => Ok(Some(batch)),
-            WalDecision::Ignore => Ok(None),
+            WalDecision::Continue => Ok(Filtered::Whole),
+            WalDecision::Ignore => Ok(Filtered::Dropped),
             WalDecision::Stop => {
                 self.is_over = true;
-                Ok(None)
+                Ok(Filtered::Dropped)
             }
-            WalDecision::Corrupted => Err(Error::corruption(format!(
-                "Corruption reported by Wal Filter {}",
-                filter.name()
-            ))),
+            WalDecision::Corrupted => {
+                let told = format!("Corruption reported by Wal Filter {}", filter.name());
+                let e = Error::corruption(told);
+                self.damaged(number, e, bytes.len() as u64)?;
+                Ok(Filtered::Damaged)
+            }
             WalDecision::Replace(new) if new.count() > batch.count() => {
                 Err(Error::not_supported(format!(
                     "More than original # of records added by Wal Filter {}",
@@ -298,7 +307,7 @@ impl<'a> Replay<'a> {
             }
             WalDecision::Replace(mut new) => {
                 new.set_seq(BatchReader::parse(bytes)?.seq());
-                Ok(Some(new))
+                Ok(Filtered::Replaced(new))
             }
         }
     }
@@ -626,23 +635,28 @@ impl<'a> Replay<'a> {
         } else if batch.seq() == self.behind {
             self.cut_short = None;
         }
+        let decision = match self.filter.clone() {
+            None => Filtered::Whole,
+            Some(filter) => self.decide(&*filter, number, bytes)?,
+        };
+        if matches!(decision, Filtered::Damaged) {
+            return Ok(self.mode == RecoveryMode::SkipAnyCorruptedRecords);
+        }
         self.seen = batch.seq();
         self.behind = Seq(batch.seq().0 + u64::from(batch.count()));
         let replaced;
-        let (batch, records) = match self.filter.clone() {
-            None => (batch, records),
-            Some(filter) => match self.decide(&*filter, number, bytes)? {
-                None => {
-                    let count = u64::from(batch.count());
-                    let last = Seq((batch.seq().0 + count).saturating_sub(1));
-                    self.outcome.last = self.outcome.last.max(last);
-                    return Ok(!self.is_over);
-                }
-                Some(kept) => {
-                    replaced = kept;
-                    (replaced.reader(), replaced.reader().records())
-                }
-            },
+        let (batch, records) = match decision {
+            Filtered::Whole | Filtered::Damaged => (batch, records),
+            Filtered::Dropped => {
+                let count = u64::from(batch.count());
+                let last = Seq((batch.seq().0 + count).saturating_sub(1));
+                self.outcome.last = self.outcome.last.max(last);
+                return Ok(!self.is_over);
+            }
+            Filtered::Replaced(by) => {
+                replaced = by;
+                (replaced.reader(), replaced.reader().records())
+            }
         };
         let mut to = ReplayTargets {
             families: &self.families,

@@ -80,6 +80,11 @@ impl Logger for StderrLogger {
     }
 
     fn log(&self, level: InfoLogLevel, line: &str) {
+        // Headings are information to RocksDB's loggers, but for the LOG file's.
+        let is_heading = level == InfoLogLevel::Header;
+        if is_heading && self.level.number() > InfoLogLevel::Info.number() {
+            return;
+        }
         let prefix = match self.prefix.as_str() {
             "" => String::new(),
             given => format!("{given} "),

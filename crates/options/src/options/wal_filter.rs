@@ -16,7 +16,7 @@ pub enum WalDecision {
     Ignore,
     /// It and everything after it is passed over.
     Stop,
-    /// Opening fails: the record counts as damaged.
+    /// The record counts as damaged: opening fails, or leaves it out, as the recovery mode says.
     Corrupted,
 }
 
