@@ -7,82 +7,30 @@ use jni_sys::jobject;
 
 refused!(Java_org_rocksdb_AbstractTraceWriter_createNewTraceWriter, "AbstractTraceWriter.createNewTraceWriter", () -> i64);
 refused!(Java_org_rocksdb_CassandraCompactionFilter_createNewCassandraCompactionFilter0, "CassandraCompactionFilter.createNewCassandraCompactionFilter0", (bool, i32) -> i64);
-refused!(
-    Java_org_rocksdb_CassandraValueMergeOperator_disposeInternal,
-    "CassandraValueMergeOperator.disposeInternal",
-    (i64)
-);
-refused!(
-    Java_org_rocksdb_CassandraValueMergeOperator_disposeInternalJni,
-    "CassandraValueMergeOperator.disposeInternalJni",
-    (i64)
-);
+refused!(Java_org_rocksdb_CassandraValueMergeOperator_disposeInternal, "CassandraValueMergeOperator.disposeInternal", (i64));
+refused!(Java_org_rocksdb_CassandraValueMergeOperator_disposeInternalJni, "CassandraValueMergeOperator.disposeInternalJni", (i64));
 refused!(Java_org_rocksdb_CassandraValueMergeOperator_newSharedCassandraValueMergeOperator, "CassandraValueMergeOperator.newSharedCassandraValueMergeOperator", (i32, i32) -> i64);
 refused!(Java_org_rocksdb_DBOptions_baseBackgroundCompactions, "DBOptions.baseBackgroundCompactions", (i64) -> i32);
 refused!(Java_org_rocksdb_DBOptions_newTableReaderForCompactionInputs, "DBOptions.newTableReaderForCompactionInputs", (i64) -> bool);
 refused!(Java_org_rocksdb_DBOptions_preserveDeletes, "DBOptions.preserveDeletes", (i64) -> bool);
-refused!(
-    Java_org_rocksdb_DBOptions_setBaseBackgroundCompactions,
-    "DBOptions.setBaseBackgroundCompactions",
-    (i64, i32)
-);
-refused!(
-    Java_org_rocksdb_DBOptions_setNewTableReaderForCompactionInputs,
-    "DBOptions.setNewTableReaderForCompactionInputs",
-    (i64, bool)
-);
-refused!(
-    Java_org_rocksdb_DBOptions_setPreserveDeletes,
-    "DBOptions.setPreserveDeletes",
-    (i64, bool)
-);
+refused!(Java_org_rocksdb_DBOptions_setBaseBackgroundCompactions, "DBOptions.setBaseBackgroundCompactions", (i64, i32));
+refused!(Java_org_rocksdb_DBOptions_setNewTableReaderForCompactionInputs, "DBOptions.setNewTableReaderForCompactionInputs", (i64, bool));
+refused!(Java_org_rocksdb_DBOptions_setPreserveDeletes, "DBOptions.setPreserveDeletes", (i64, bool));
 refused!(Java_org_rocksdb_HdfsEnv_createHdfsEnv, "HdfsEnv.createHdfsEnv", (jobject) -> i64);
-refused!(
-    Java_org_rocksdb_HdfsEnv_disposeInternal,
-    "HdfsEnv.disposeInternal",
-    (i64)
-);
+refused!(Java_org_rocksdb_HdfsEnv_disposeInternal, "HdfsEnv.disposeInternal", (i64));
 refused!(Java_org_rocksdb_LiveFileMetaData_newLiveFileMetaDataHandle, "LiveFileMetaData.newLiveFileMetaDataHandle", (jobject, i32, i32, jobject, jobject, i64, i64, i64, jobject, i32, jobject, i32, i64, bool, i64, i64) -> i64);
-refused!(
-    Java_org_rocksdb_NativeComparatorWrapper_disposeInternal,
-    "NativeComparatorWrapper.disposeInternal",
-    (i64)
-);
+refused!(Java_org_rocksdb_NativeComparatorWrapper_disposeInternal, "NativeComparatorWrapper.disposeInternal", (i64));
 refused!(Java_org_rocksdb_Options_baseBackgroundCompactions, "Options.baseBackgroundCompactions", (i64) -> i32);
 refused!(Java_org_rocksdb_Options_newTableReaderForCompactionInputs, "Options.newTableReaderForCompactionInputs", (i64) -> bool);
 refused!(Java_org_rocksdb_Options_preserveDeletes, "Options.preserveDeletes", (i64) -> bool);
-refused!(
-    Java_org_rocksdb_Options_setBaseBackgroundCompactions,
-    "Options.setBaseBackgroundCompactions",
-    (i64, i32)
-);
-refused!(
-    Java_org_rocksdb_Options_setNewTableReaderForCompactionInputs,
-    "Options.setNewTableReaderForCompactionInputs",
-    (i64, bool)
-);
-refused!(
-    Java_org_rocksdb_Options_setPreserveDeletes,
-    "Options.setPreserveDeletes",
-    (i64, bool)
-);
+refused!(Java_org_rocksdb_Options_setBaseBackgroundCompactions, "Options.setBaseBackgroundCompactions", (i64, i32));
+refused!(Java_org_rocksdb_Options_setNewTableReaderForCompactionInputs, "Options.setNewTableReaderForCompactionInputs", (i64, bool));
+refused!(Java_org_rocksdb_Options_setPreserveDeletes, "Options.setPreserveDeletes", (i64, bool));
 refused!(Java_org_rocksdb_ReadOptions_iterStartSeqnum, "ReadOptions.iterStartSeqnum", (i64) -> i64);
-refused!(
-    Java_org_rocksdb_ReadOptions_setIterStartSeqnum,
-    "ReadOptions.setIterStartSeqnum",
-    (i64, i64)
-);
-refused!(
-    Java_org_rocksdb_RocksDB_deleteFile,
-    "RocksDB.deleteFile",
-    (i64, jobject)
-);
+refused!(Java_org_rocksdb_ReadOptions_setIterStartSeqnum, "ReadOptions.setIterStartSeqnum", (i64, i64));
+refused!(Java_org_rocksdb_RocksDB_deleteFile, "RocksDB.deleteFile", (i64, jobject));
 refused!(Java_org_rocksdb_RocksDB_endTrace, "RocksDB.endTrace", (i64));
 refused!(Java_org_rocksdb_RocksDB_setPreserveDeletesSequenceNumber, "RocksDB.setPreserveDeletesSequenceNumber", (i64, i64) -> bool);
-refused!(
-    Java_org_rocksdb_RocksDB_startTrace,
-    "RocksDB.startTrace",
-    (i64, i64, i64)
-);
+refused!(Java_org_rocksdb_RocksDB_startTrace, "RocksDB.startTrace", (i64, i64, i64));
 refused!(Java_org_rocksdb_SstFileWriter_newSstFileWriter__JJJB, "SstFileWriter.newSstFileWriter", (i64, i64, i64, i8) -> i64);
 refused!(Java_org_rocksdb_Transaction_getCommitTimeWriteBatch, "Transaction.getCommitTimeWriteBatch", (i64) -> i64);

@@ -8,3647 +8,1772 @@ use crate::boundary::RawEnv;
 use crate::*;
 use jni_sys::jobject;
 
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    filters::Java_org_rocksdb_AbstractCompactionFilter_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    filters::Java_org_rocksdb_AbstractCompactionFilterFactory_createNewCompactionFilterFactory0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    filters::Java_org_rocksdb_AbstractCompactionFilterFactory_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    filters::Java_org_rocksdb_AbstractComparator_createNewComparator;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    filters::Java_org_rocksdb_AbstractComparator_usingDirectBuffers;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    events::Java_org_rocksdb_AbstractEventListener_createNewEventListener;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    events::Java_org_rocksdb_AbstractEventListener_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
-    slice::Java_org_rocksdb_AbstractSlice_compare0;
-const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    slice::Java_org_rocksdb_AbstractSlice_createNewSliceFromString;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    slice::Java_org_rocksdb_AbstractSlice_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    slice::Java_org_rocksdb_AbstractSlice_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    slice::Java_org_rocksdb_AbstractSlice_empty0;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    slice::Java_org_rocksdb_AbstractSlice_size0;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> bool =
-    slice::Java_org_rocksdb_AbstractSlice_startsWith0;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) -> jobject =
-    slice::Java_org_rocksdb_AbstractSlice_toString0;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    choices::Java_org_rocksdb_AbstractTableFilter_createNewTableFilter;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_AbstractTraceWriter_createNewTraceWriter;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    transaction::Java_org_rocksdb_AbstractTransactionNotifier_createNewTransactionNotifier;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_AbstractTransactionNotifier_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_AbstractTransactionNotifier_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    choices::Java_org_rocksdb_AbstractWalFilter_createNewWalFilter;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, bool) =
-    backup::Java_org_rocksdb_BackupEngine_createNewBackup;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, bool) =
-    backup::Java_org_rocksdb_BackupEngine_createNewBackupWithMetadata;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    backup::Java_org_rocksdb_BackupEngine_deleteBackup;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    backup::Java_org_rocksdb_BackupEngine_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    backup::Java_org_rocksdb_BackupEngine_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    backup::Java_org_rocksdb_BackupEngine_garbageCollect;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    backup::Java_org_rocksdb_BackupEngine_getBackupInfo;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    backup::Java_org_rocksdb_BackupEngine_getCorruptedBackups;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    backup::Java_org_rocksdb_BackupEngine_open;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    backup::Java_org_rocksdb_BackupEngine_purgeOldBackups;
-const _: extern "system" fn(RawEnv, jobject, i64, i32, jobject, jobject, i64) =
-    backup::Java_org_rocksdb_BackupEngine_restoreDbFromBackup;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, i64) =
-    backup::Java_org_rocksdb_BackupEngine_restoreDbFromLatestBackup;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    backup::Java_org_rocksdb_BackupEngineOptions_backupDir;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_backupLogFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_backupRateLimit;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_callbackTriggerIntervalSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_destroyOldData;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    backup::Java_org_rocksdb_BackupEngineOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    backup::Java_org_rocksdb_BackupEngineOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_maxBackgroundOperations;
-const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    backup::Java_org_rocksdb_BackupEngineOptions_newBackupEngineOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_restoreRateLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    backup::Java_org_rocksdb_BackupEngineOptions_setBackupEnv;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setBackupLogFiles;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setBackupRateLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    backup::Java_org_rocksdb_BackupEngineOptions_setBackupRateLimiter;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setCallbackTriggerIntervalSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setDestroyOldData;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    backup::Java_org_rocksdb_BackupEngineOptions_setInfoLog;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setMaxBackgroundOperations;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setRestoreRateLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    backup::Java_org_rocksdb_BackupEngineOptions_setRestoreRateLimiter;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setShareFilesWithChecksum;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setShareTableFiles;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_setSync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_shareFilesWithChecksum;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_shareTableFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_BackupEngineOptions_sync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    backup::Java_org_rocksdb_BackupableDBOptions_backupDir;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_backupLogFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_backupRateLimit;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_callbackTriggerIntervalSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_destroyOldData;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    backup::Java_org_rocksdb_BackupableDBOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_maxBackgroundOperations;
-const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    backup::Java_org_rocksdb_BackupableDBOptions_newBackupableDBOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_restoreRateLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    backup::Java_org_rocksdb_BackupableDBOptions_setBackupEnv;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setBackupLogFiles;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setBackupRateLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    backup::Java_org_rocksdb_BackupableDBOptions_setBackupRateLimiter;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setCallbackTriggerIntervalSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setDestroyOldData;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    backup::Java_org_rocksdb_BackupableDBOptions_setInfoLog;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setMaxBackgroundOperations;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setRestoreRateLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    backup::Java_org_rocksdb_BackupableDBOptions_setRestoreRateLimiter;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setShareFilesWithChecksum;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setShareTableFiles;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_setSync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_shareFilesWithChecksum;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_shareTableFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_BackupableDBOptions_sync;
+const _: extern "system" fn(RawEnv, jobject, i64) = filters::Java_org_rocksdb_AbstractCompactionFilter_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = filters::Java_org_rocksdb_AbstractCompactionFilterFactory_createNewCompactionFilterFactory0;
+const _: extern "system" fn(RawEnv, jobject, i64) = filters::Java_org_rocksdb_AbstractCompactionFilterFactory_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = filters::Java_org_rocksdb_AbstractComparator_createNewComparator;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = filters::Java_org_rocksdb_AbstractComparator_usingDirectBuffers;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = events::Java_org_rocksdb_AbstractEventListener_createNewEventListener;
+const _: extern "system" fn(RawEnv, jobject, i64) = events::Java_org_rocksdb_AbstractEventListener_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 = slice::Java_org_rocksdb_AbstractSlice_compare0;
+const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 = slice::Java_org_rocksdb_AbstractSlice_createNewSliceFromString;
+const _: extern "system" fn(RawEnv, jobject, i64) = slice::Java_org_rocksdb_AbstractSlice_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = slice::Java_org_rocksdb_AbstractSlice_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = slice::Java_org_rocksdb_AbstractSlice_empty0;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = slice::Java_org_rocksdb_AbstractSlice_size0;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> bool = slice::Java_org_rocksdb_AbstractSlice_startsWith0;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) -> jobject = slice::Java_org_rocksdb_AbstractSlice_toString0;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = choices::Java_org_rocksdb_AbstractTableFilter_createNewTableFilter;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = generated::refused::Java_org_rocksdb_AbstractTraceWriter_createNewTraceWriter;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = transaction::Java_org_rocksdb_AbstractTransactionNotifier_createNewTransactionNotifier;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_AbstractTransactionNotifier_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_AbstractTransactionNotifier_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = choices::Java_org_rocksdb_AbstractWalFilter_createNewWalFilter;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, bool) = backup::Java_org_rocksdb_BackupEngine_createNewBackup;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, bool) = backup::Java_org_rocksdb_BackupEngine_createNewBackupWithMetadata;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = backup::Java_org_rocksdb_BackupEngine_deleteBackup;
+const _: extern "system" fn(RawEnv, jobject, i64) = backup::Java_org_rocksdb_BackupEngine_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = backup::Java_org_rocksdb_BackupEngine_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) = backup::Java_org_rocksdb_BackupEngine_garbageCollect;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = backup::Java_org_rocksdb_BackupEngine_getBackupInfo;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = backup::Java_org_rocksdb_BackupEngine_getCorruptedBackups;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = backup::Java_org_rocksdb_BackupEngine_open;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = backup::Java_org_rocksdb_BackupEngine_purgeOldBackups;
+const _: extern "system" fn(RawEnv, jobject, i64, i32, jobject, jobject, i64) = backup::Java_org_rocksdb_BackupEngine_restoreDbFromBackup;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, i64) = backup::Java_org_rocksdb_BackupEngine_restoreDbFromLatestBackup;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = backup::Java_org_rocksdb_BackupEngineOptions_backupDir;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_BackupEngineOptions_backupLogFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_BackupEngineOptions_backupRateLimit;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_BackupEngineOptions_callbackTriggerIntervalSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_BackupEngineOptions_destroyOldData;
+const _: extern "system" fn(RawEnv, jobject, i64) = backup::Java_org_rocksdb_BackupEngineOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = backup::Java_org_rocksdb_BackupEngineOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_BackupEngineOptions_maxBackgroundOperations;
+const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 = backup::Java_org_rocksdb_BackupEngineOptions_newBackupEngineOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_BackupEngineOptions_restoreRateLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = backup::Java_org_rocksdb_BackupEngineOptions_setBackupEnv;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_BackupEngineOptions_setBackupLogFiles;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_BackupEngineOptions_setBackupRateLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = backup::Java_org_rocksdb_BackupEngineOptions_setBackupRateLimiter;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_BackupEngineOptions_setCallbackTriggerIntervalSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_BackupEngineOptions_setDestroyOldData;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = backup::Java_org_rocksdb_BackupEngineOptions_setInfoLog;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_BackupEngineOptions_setMaxBackgroundOperations;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_BackupEngineOptions_setRestoreRateLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = backup::Java_org_rocksdb_BackupEngineOptions_setRestoreRateLimiter;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_BackupEngineOptions_setShareFilesWithChecksum;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_BackupEngineOptions_setShareTableFiles;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_BackupEngineOptions_setSync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_BackupEngineOptions_shareFilesWithChecksum;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_BackupEngineOptions_shareTableFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_BackupEngineOptions_sync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = backup::Java_org_rocksdb_BackupableDBOptions_backupDir;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_BackupableDBOptions_backupLogFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_BackupableDBOptions_backupRateLimit;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_BackupableDBOptions_callbackTriggerIntervalSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_BackupableDBOptions_destroyOldData;
+const _: extern "system" fn(RawEnv, jobject, i64) = backup::Java_org_rocksdb_BackupableDBOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_BackupableDBOptions_maxBackgroundOperations;
+const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 = backup::Java_org_rocksdb_BackupableDBOptions_newBackupableDBOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_BackupableDBOptions_restoreRateLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = backup::Java_org_rocksdb_BackupableDBOptions_setBackupEnv;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_BackupableDBOptions_setBackupLogFiles;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_BackupableDBOptions_setBackupRateLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = backup::Java_org_rocksdb_BackupableDBOptions_setBackupRateLimiter;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_BackupableDBOptions_setCallbackTriggerIntervalSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_BackupableDBOptions_setDestroyOldData;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = backup::Java_org_rocksdb_BackupableDBOptions_setInfoLog;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_BackupableDBOptions_setMaxBackgroundOperations;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_BackupableDBOptions_setRestoreRateLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = backup::Java_org_rocksdb_BackupableDBOptions_setRestoreRateLimiter;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_BackupableDBOptions_setShareFilesWithChecksum;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_BackupableDBOptions_setShareTableFiles;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_BackupableDBOptions_setSync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_BackupableDBOptions_shareFilesWithChecksum;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_BackupableDBOptions_shareTableFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_BackupableDBOptions_sync;
 const _: extern "system" fn(RawEnv, jobject, bool, bool, bool, bool, i8, i8, f64, i8, bool, i64, i64, i64, i32, i32, i32, i64, bool, bool, bool, i64, bool, bool, i32, i32, bool, f64, bool, bool, i64, i64, i8, i8, i64, i32) -> i64 = table::Java_org_rocksdb_BlockBasedTableConfig_newTableFactoryHandle__ZZZZBBDBZJJJIIIJZZZJZZIIZDZZJJBBJI;
 const _: extern "system" fn(RawEnv, jobject, bool, bool, bool, bool, i8, i8, f64, i8, bool, i64, i64, i64, i32, i32, i32, i64, bool, bool, bool, i64, bool, bool, i32, i32, bool, bool, i8, i64, i32) -> i64 = table::Java_org_rocksdb_BlockBasedTableConfig_newTableFactoryHandle__ZZZZBBDBZJJJIIIJZZZJZZIIZZBJI;
 const _: extern "system" fn(RawEnv, jobject, bool, bool, bool, bool, i8, i8, f64, i8, bool, i64, i64, i64, i64, i32, i32, i32, i64, bool, bool, bool, i64, bool, bool, i32, i32, bool, bool, i8, i64, i32, i64, i32) -> i64 = table::Java_org_rocksdb_BlockBasedTableConfig_newTableFactoryHandle__ZZZZBBDBZJJJJIIIJZZZJZZIIZZBJIJI;
-const _: extern "system" fn(RawEnv, jobject, f64) -> i64 =
-    cache::Java_org_rocksdb_BloomFilter_createNewBloomFilter__D;
-const _: extern "system" fn(RawEnv, jobject, f64, bool) -> i64 =
-    cache::Java_org_rocksdb_BloomFilter_createNewBloomFilter__DZ;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    cache::Java_org_rocksdb_Cache_getPinnedUsage;
+const _: extern "system" fn(RawEnv, jobject, f64) -> i64 = cache::Java_org_rocksdb_BloomFilter_createNewBloomFilter__D;
+const _: extern "system" fn(RawEnv, jobject, f64, bool) -> i64 = cache::Java_org_rocksdb_BloomFilter_createNewBloomFilter__DZ;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = cache::Java_org_rocksdb_Cache_getPinnedUsage;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = cache::Java_org_rocksdb_Cache_getUsage;
 const _: extern "system" fn(RawEnv, jobject, bool, i32) -> i64 = generated::refused::Java_org_rocksdb_CassandraCompactionFilter_createNewCassandraCompactionFilter0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_CassandraValueMergeOperator_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_CassandraValueMergeOperator_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) = generated::refused::Java_org_rocksdb_CassandraValueMergeOperator_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = generated::refused::Java_org_rocksdb_CassandraValueMergeOperator_disposeInternalJni;
 const _: extern "system" fn(RawEnv, jobject, i32, i32) -> i64 = generated::refused::Java_org_rocksdb_CassandraValueMergeOperator_newSharedCassandraValueMergeOperator;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    checkpoint::Java_org_rocksdb_Checkpoint_createCheckpoint;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    checkpoint::Java_org_rocksdb_Checkpoint_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    checkpoint::Java_org_rocksdb_Checkpoint_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> i64 =
-    files::Java_org_rocksdb_Checkpoint_exportColumnFamily;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    checkpoint::Java_org_rocksdb_Checkpoint_newCheckpoint;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    cache::Java_org_rocksdb_ClockCache_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    cache::Java_org_rocksdb_ClockCache_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64, i32, bool) -> i64 =
-    cache::Java_org_rocksdb_ClockCache_newClockCache;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    family::Java_org_rocksdb_ColumnFamilyHandle_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    family::Java_org_rocksdb_ColumnFamilyHandle_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    family::Java_org_rocksdb_ColumnFamilyHandle_getDescriptor;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    family::Java_org_rocksdb_ColumnFamilyHandle_getID;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    family::Java_org_rocksdb_ColumnFamilyHandle_getName;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_arenaBlockSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobCompactionReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobCompressionType;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobFileStartingLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobGarbageCollectionAgeCutoff;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobGarbageCollectionForceThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_bloomLocality;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_bottommostCompressionType;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_cfPaths;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_ColumnFamilyOptions_cfPathsLen;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_compactionPriority;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_compactionStyle;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_ColumnFamilyOptions_compressionPerLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_compressionType;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_ColumnFamilyOptions_copyColumnFamilyOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_disableAutoCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_enableBlobFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_enableBlobGarbageCollection;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_experimentalMempurgeThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_forceConsistencyChecks;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = checkpoint::Java_org_rocksdb_Checkpoint_createCheckpoint;
+const _: extern "system" fn(RawEnv, jobject, i64) = checkpoint::Java_org_rocksdb_Checkpoint_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = checkpoint::Java_org_rocksdb_Checkpoint_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> i64 = files::Java_org_rocksdb_Checkpoint_exportColumnFamily;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = checkpoint::Java_org_rocksdb_Checkpoint_newCheckpoint;
+const _: extern "system" fn(RawEnv, jobject, i64) = cache::Java_org_rocksdb_ClockCache_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = cache::Java_org_rocksdb_ClockCache_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, i32, bool) -> i64 = cache::Java_org_rocksdb_ClockCache_newClockCache;
+const _: extern "system" fn(RawEnv, jobject, i64) = family::Java_org_rocksdb_ColumnFamilyHandle_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = family::Java_org_rocksdb_ColumnFamilyHandle_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = family::Java_org_rocksdb_ColumnFamilyHandle_getDescriptor;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = family::Java_org_rocksdb_ColumnFamilyHandle_getID;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = family::Java_org_rocksdb_ColumnFamilyHandle_getName;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_arenaBlockSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobCompactionReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobCompressionType;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobFileStartingLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobGarbageCollectionAgeCutoff;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_blobGarbageCollectionForceThreshold;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_bloomLocality;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_bottommostCompressionType;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) = options::Java_org_rocksdb_ColumnFamilyOptions_cfPaths;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_ColumnFamilyOptions_cfPathsLen;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_compactionPriority;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_compactionStyle;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_ColumnFamilyOptions_compressionPerLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_compressionType;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_ColumnFamilyOptions_copyColumnFamilyOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_disableAutoCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_ColumnFamilyOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_ColumnFamilyOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_enableBlobFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_enableBlobGarbageCollection;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_experimentalMempurgeThreshold;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_forceConsistencyChecks;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 = options::Java_org_rocksdb_ColumnFamilyOptions_getColumnFamilyOptionsFromProps__JLjava_lang_String_2;
 const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 = options::Java_org_rocksdb_ColumnFamilyOptions_getColumnFamilyOptionsFromProps__Ljava_lang_String_2;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_hardPendingCompactionBytesLimit;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_inplaceUpdateNumLocks;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_inplaceUpdateSupport;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_level0FileNumCompactionTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_level0SlowdownWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_level0StopWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_levelCompactionDynamicLevelBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_levelZeroFileNumCompactionTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_levelZeroSlowdownWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_levelZeroStopWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxBytesForLevelBase;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxBytesForLevelMultiplier;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_ColumnFamilyOptions_maxBytesForLevelMultiplierAdditional;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxCompactionBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxSequentialSkipInIterations;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxSuccessiveMerges;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxTableFilesSizeFIFO;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxWriteBufferNumber;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxWriteBufferNumberToMaintain;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_ColumnFamilyOptions_memTableFactoryName;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_memtableHugePageSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_memtableMaxRangeDeletions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_memtablePrefixBloomSizeRatio;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_memtableWholeKeyFiltering;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_minBlobSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_minTombstonesForRangeConversion;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_minWriteBufferNumberToMerge;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    options::Java_org_rocksdb_ColumnFamilyOptions_newColumnFamilyOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_ColumnFamilyOptions_newColumnFamilyOptionsFromOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_numLevels;
-const _: extern "system" fn(RawEnv, jobject, i64, i32, i32) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_oldDefaults;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_optimizeFiltersForHits;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_optimizeForPointLookup;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_optimizeForSmallDb__J;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_optimizeForSmallDb__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_optimizeLevelStyleCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_optimizeUniversalStyleCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_paranoidFileChecks;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_periodicCompactionSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_prepopulateBlobCache;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_readTriggeredCompactionThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_reportBgIoStats;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setArenaBlockSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBlobCompactionReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBlobCompressionType;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBlobFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBlobFileStartingLevel;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBlobGarbageCollectionAgeCutoff;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_hardPendingCompactionBytesLimit;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_inplaceUpdateNumLocks;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_inplaceUpdateSupport;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_level0FileNumCompactionTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_level0SlowdownWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_level0StopWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_levelCompactionDynamicLevelBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_levelZeroFileNumCompactionTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_levelZeroSlowdownWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_levelZeroStopWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxBytesForLevelBase;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxBytesForLevelMultiplier;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_ColumnFamilyOptions_maxBytesForLevelMultiplierAdditional;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxCompactionBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxSequentialSkipInIterations;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxSuccessiveMerges;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxTableFilesSizeFIFO;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxWriteBufferNumber;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_maxWriteBufferNumberToMaintain;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_ColumnFamilyOptions_memTableFactoryName;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_memtableHugePageSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_memtableMaxRangeDeletions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_memtablePrefixBloomSizeRatio;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_memtableWholeKeyFiltering;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_minBlobSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_minTombstonesForRangeConversion;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_minWriteBufferNumberToMerge;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = options::Java_org_rocksdb_ColumnFamilyOptions_newColumnFamilyOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_ColumnFamilyOptions_newColumnFamilyOptionsFromOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_numLevels;
+const _: extern "system" fn(RawEnv, jobject, i64, i32, i32) = options::Java_org_rocksdb_ColumnFamilyOptions_oldDefaults;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_optimizeFiltersForHits;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_ColumnFamilyOptions_optimizeForPointLookup;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_ColumnFamilyOptions_optimizeForSmallDb__J;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_ColumnFamilyOptions_optimizeForSmallDb__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_ColumnFamilyOptions_optimizeLevelStyleCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_ColumnFamilyOptions_optimizeUniversalStyleCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_paranoidFileChecks;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_periodicCompactionSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_prepopulateBlobCache;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_readTriggeredCompactionThreshold;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_reportBgIoStats;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setArenaBlockSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBlobCompactionReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBlobCompressionType;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBlobFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBlobFileStartingLevel;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBlobGarbageCollectionAgeCutoff;
 const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBlobGarbageCollectionForceThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBloomLocality;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_ColumnFamilyOptions_setBottommostCompressionOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBottommostCompressionType;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_setCfPaths;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_setCompactionFilterFactoryHandle;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_setCompactionFilterHandle;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_ColumnFamilyOptions_setCompactionOptionsFIFO;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_ColumnFamilyOptions_setCompactionOptionsUniversal;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setCompactionPriority;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setCompactionStyle;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    hints::Java_org_rocksdb_ColumnFamilyOptions_setCompactionThreadLimiter;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_setComparatorHandle__JI;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i8) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_setComparatorHandle__JJB;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_ColumnFamilyOptions_setCompressionOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_setCompressionPerLevel;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setCompressionType;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setDisableAutoCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setEnableBlobFiles;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setEnableBlobGarbageCollection;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setExperimentalMempurgeThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setForceConsistencyChecks;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setHardPendingCompactionBytesLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setInplaceUpdateNumLocks;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setInplaceUpdateSupport;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevel0FileNumCompactionTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevel0SlowdownWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevel0StopWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevelCompactionDynamicLevelBytes;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroFileNumCompactionTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroSlowdownWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroStopWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxBytesForLevelBase;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxBytesForLevelMultiplier;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_setMaxBytesForLevelMultiplierAdditional;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxCompactionBytes;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxSequentialSkipInIterations;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxSuccessiveMerges;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxTableFilesSizeFIFO;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxWriteBufferNumber;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxWriteBufferNumberToMaintain;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_ColumnFamilyOptions_setMemTableFactory;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMemtableHugePageSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMemtableMaxRangeDeletions;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMemtablePrefixBloomSizeRatio;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMemtableWholeKeyFiltering;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_setMergeOperator;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_setMergeOperatorName;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMinBlobSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMinTombstonesForRangeConversion;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMinWriteBufferNumberToMerge;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setNumLevels;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setOptimizeFiltersForHits;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setParanoidFileChecks;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setPeriodicCompactionSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setPrepopulateBlobCache;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setReadTriggeredCompactionThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setReportBgIoStats;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setSoftPendingCompactionBytesLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_ColumnFamilyOptions_setSstPartitionerFactory;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_setTableFactory;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setTargetFileSizeBase;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setTargetFileSizeMultiplier;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setTtl;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setWriteBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_softPendingCompactionBytesLimit;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_ColumnFamilyOptions_tableFactoryName;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_targetFileSizeBase;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_targetFileSizeMultiplier;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_ttl;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_useCappedPrefixExtractor;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    options::Java_org_rocksdb_ColumnFamilyOptions_useFixedLengthPrefixExtractor;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_writeBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_allowWriteStall;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    call_options::Java_org_rocksdb_CompactRangeOptions_bottommostLevelCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    call_options::Java_org_rocksdb_CompactRangeOptions_canceled;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_changeLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    call_options::Java_org_rocksdb_CompactRangeOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    call_options::Java_org_rocksdb_CompactRangeOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_exclusiveManualCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    call_options::Java_org_rocksdb_CompactRangeOptions_fullHistoryTSLow;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_maxSubcompactions;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    call_options::Java_org_rocksdb_CompactRangeOptions_newCompactRangeOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_setAllowWriteStall;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    call_options::Java_org_rocksdb_CompactRangeOptions_setBottommostLevelCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    call_options::Java_org_rocksdb_CompactRangeOptions_setCanceled;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_setChangeLevel;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_setExclusiveManualCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) =
-    call_options::Java_org_rocksdb_CompactRangeOptions_setFullHistoryTSLow;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_setMaxSubcompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_setTargetLevel;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_setTargetPathId;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_targetLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompactRangeOptions_targetPathId;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    job_info::Java_org_rocksdb_CompactionJobInfo_baseInputLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    job_info::Java_org_rocksdb_CompactionJobInfo_columnFamilyName;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    job_info::Java_org_rocksdb_CompactionJobInfo_compactionReason;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    job_info::Java_org_rocksdb_CompactionJobInfo_compression;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    job_info::Java_org_rocksdb_CompactionJobInfo_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    job_info::Java_org_rocksdb_CompactionJobInfo_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    job_info::Java_org_rocksdb_CompactionJobInfo_inputFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    job_info::Java_org_rocksdb_CompactionJobInfo_jobId;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobInfo_newCompactionJobInfo;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    job_info::Java_org_rocksdb_CompactionJobInfo_outputFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    job_info::Java_org_rocksdb_CompactionJobInfo_outputLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobInfo_stats;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    job_info::Java_org_rocksdb_CompactionJobInfo_status;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    job_info::Java_org_rocksdb_CompactionJobInfo_tableProperties;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobInfo_threadId;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    job_info::Java_org_rocksdb_CompactionJobStats_add;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    job_info::Java_org_rocksdb_CompactionJobStats_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    job_info::Java_org_rocksdb_CompactionJobStats_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_elapsedMicros;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_fileFsyncNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_filePrepareWriteNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_fileRangeSyncNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_fileWriteNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    job_info::Java_org_rocksdb_CompactionJobStats_isManualCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    job_info::Java_org_rocksdb_CompactionJobStats_largestOutputKeyPrefix;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_newCompactionJobStats;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_numCorruptKeys;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_numExpiredDeletionRecords;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_numInputDeletionRecords;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_numInputFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_numInputFilesAtOutputLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_numInputRecords;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_numOutputFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_numOutputRecords;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_numRecordsReplaced;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_numSingleDelFallthru;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_numSingleDelMismatch;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    job_info::Java_org_rocksdb_CompactionJobStats_reset;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    job_info::Java_org_rocksdb_CompactionJobStats_smallestOutputKeyPrefix;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_totalInputBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_totalInputRawKeyBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_totalInputRawValueBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    job_info::Java_org_rocksdb_CompactionJobStats_totalOutputBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    tuning::Java_org_rocksdb_CompactionOptions_compression;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_CompactionOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_CompactionOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompactionOptions_maxSubcompactions;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    tuning::Java_org_rocksdb_CompactionOptions_newCompactionOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_CompactionOptions_outputFileSizeLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    tuning::Java_org_rocksdb_CompactionOptions_setCompression;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompactionOptions_setMaxSubcompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_CompactionOptions_setOutputFileSizeLimit;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_allowCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_CompactionOptionsFIFO_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_CompactionOptionsFIFO_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_maxDataFilesSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_maxTableFilesSize;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    tuning::Java_org_rocksdb_CompactionOptionsFIFO_newCompactionOptionsFIFO;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_setAllowCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_setMaxDataFilesSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_setMaxTableFilesSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_setUseKvRatioCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_useKvRatioCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_allowTrivialMove;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_compressionSizePercent;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_CompactionOptionsUniversal_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_CompactionOptionsUniversal_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_maxMergeWidth;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_maxSizeAmplificationPercent;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_minMergeWidth;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    tuning::Java_org_rocksdb_CompactionOptionsUniversal_newCompactionOptionsUniversal;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setAllowTrivialMove;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setCompressionSizePercent;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setMaxMergeWidth;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBloomLocality;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_ColumnFamilyOptions_setBottommostCompressionOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setBottommostCompressionType;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) = options::Java_org_rocksdb_ColumnFamilyOptions_setCfPaths;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_ColumnFamilyOptions_setCompactionFilterFactoryHandle;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_ColumnFamilyOptions_setCompactionFilterHandle;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_ColumnFamilyOptions_setCompactionOptionsFIFO;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_ColumnFamilyOptions_setCompactionOptionsUniversal;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setCompactionPriority;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setCompactionStyle;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = hints::Java_org_rocksdb_ColumnFamilyOptions_setCompactionThreadLimiter;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = options::Java_org_rocksdb_ColumnFamilyOptions_setComparatorHandle__JI;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i8) = options::Java_org_rocksdb_ColumnFamilyOptions_setComparatorHandle__JJB;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_ColumnFamilyOptions_setCompressionOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_ColumnFamilyOptions_setCompressionPerLevel;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setCompressionType;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setDisableAutoCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setEnableBlobFiles;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setEnableBlobGarbageCollection;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setExperimentalMempurgeThreshold;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setForceConsistencyChecks;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setHardPendingCompactionBytesLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setInplaceUpdateNumLocks;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setInplaceUpdateSupport;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevel0FileNumCompactionTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevel0SlowdownWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevel0StopWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevelCompactionDynamicLevelBytes;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroFileNumCompactionTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroSlowdownWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setLevelZeroStopWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxBytesForLevelBase;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxBytesForLevelMultiplier;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_ColumnFamilyOptions_setMaxBytesForLevelMultiplierAdditional;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxCompactionBytes;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxSequentialSkipInIterations;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxSuccessiveMerges;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxTableFilesSizeFIFO;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxWriteBufferNumber;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMaxWriteBufferNumberToMaintain;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_ColumnFamilyOptions_setMemTableFactory;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMemtableHugePageSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMemtableMaxRangeDeletions;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMemtablePrefixBloomSizeRatio;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMemtableWholeKeyFiltering;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_ColumnFamilyOptions_setMergeOperator;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_ColumnFamilyOptions_setMergeOperatorName;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMinBlobSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMinTombstonesForRangeConversion;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setMinWriteBufferNumberToMerge;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setNumLevels;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setOptimizeFiltersForHits;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setParanoidFileChecks;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setPeriodicCompactionSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setPrepopulateBlobCache;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setReadTriggeredCompactionThreshold;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setReportBgIoStats;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setSoftPendingCompactionBytesLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_ColumnFamilyOptions_setSstPartitionerFactory;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_ColumnFamilyOptions_setTableFactory;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setTargetFileSizeBase;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setTargetFileSizeMultiplier;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setTtl;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_setWriteBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_softPendingCompactionBytesLimit;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_ColumnFamilyOptions_tableFactoryName;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_targetFileSizeBase;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_targetFileSizeMultiplier;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_ttl;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = options::Java_org_rocksdb_ColumnFamilyOptions_useCappedPrefixExtractor;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = options::Java_org_rocksdb_ColumnFamilyOptions_useFixedLengthPrefixExtractor;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ColumnFamilyOptions_writeBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_CompactRangeOptions_allowWriteStall;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = call_options::Java_org_rocksdb_CompactRangeOptions_bottommostLevelCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = call_options::Java_org_rocksdb_CompactRangeOptions_canceled;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_CompactRangeOptions_changeLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) = call_options::Java_org_rocksdb_CompactRangeOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = call_options::Java_org_rocksdb_CompactRangeOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_CompactRangeOptions_exclusiveManualCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = call_options::Java_org_rocksdb_CompactRangeOptions_fullHistoryTSLow;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompactRangeOptions_maxSubcompactions;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = call_options::Java_org_rocksdb_CompactRangeOptions_newCompactRangeOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_CompactRangeOptions_setAllowWriteStall;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = call_options::Java_org_rocksdb_CompactRangeOptions_setBottommostLevelCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = call_options::Java_org_rocksdb_CompactRangeOptions_setCanceled;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_CompactRangeOptions_setChangeLevel;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_CompactRangeOptions_setExclusiveManualCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) = call_options::Java_org_rocksdb_CompactRangeOptions_setFullHistoryTSLow;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompactRangeOptions_setMaxSubcompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompactRangeOptions_setTargetLevel;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompactRangeOptions_setTargetPathId;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompactRangeOptions_targetLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompactRangeOptions_targetPathId;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = job_info::Java_org_rocksdb_CompactionJobInfo_baseInputLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = job_info::Java_org_rocksdb_CompactionJobInfo_columnFamilyName;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = job_info::Java_org_rocksdb_CompactionJobInfo_compactionReason;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = job_info::Java_org_rocksdb_CompactionJobInfo_compression;
+const _: extern "system" fn(RawEnv, jobject, i64) = job_info::Java_org_rocksdb_CompactionJobInfo_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = job_info::Java_org_rocksdb_CompactionJobInfo_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = job_info::Java_org_rocksdb_CompactionJobInfo_inputFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = job_info::Java_org_rocksdb_CompactionJobInfo_jobId;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = job_info::Java_org_rocksdb_CompactionJobInfo_newCompactionJobInfo;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = job_info::Java_org_rocksdb_CompactionJobInfo_outputFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = job_info::Java_org_rocksdb_CompactionJobInfo_outputLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobInfo_stats;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = job_info::Java_org_rocksdb_CompactionJobInfo_status;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = job_info::Java_org_rocksdb_CompactionJobInfo_tableProperties;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobInfo_threadId;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = job_info::Java_org_rocksdb_CompactionJobStats_add;
+const _: extern "system" fn(RawEnv, jobject, i64) = job_info::Java_org_rocksdb_CompactionJobStats_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = job_info::Java_org_rocksdb_CompactionJobStats_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_elapsedMicros;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_fileFsyncNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_filePrepareWriteNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_fileRangeSyncNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_fileWriteNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = job_info::Java_org_rocksdb_CompactionJobStats_isManualCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = job_info::Java_org_rocksdb_CompactionJobStats_largestOutputKeyPrefix;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_newCompactionJobStats;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_numCorruptKeys;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_numExpiredDeletionRecords;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_numInputDeletionRecords;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_numInputFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_numInputFilesAtOutputLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_numInputRecords;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_numOutputFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_numOutputRecords;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_numRecordsReplaced;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_numSingleDelFallthru;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_numSingleDelMismatch;
+const _: extern "system" fn(RawEnv, jobject, i64) = job_info::Java_org_rocksdb_CompactionJobStats_reset;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = job_info::Java_org_rocksdb_CompactionJobStats_smallestOutputKeyPrefix;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_totalInputBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_totalInputRawKeyBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_totalInputRawValueBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = job_info::Java_org_rocksdb_CompactionJobStats_totalOutputBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = tuning::Java_org_rocksdb_CompactionOptions_compression;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_CompactionOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_CompactionOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompactionOptions_maxSubcompactions;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = tuning::Java_org_rocksdb_CompactionOptions_newCompactionOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_CompactionOptions_outputFileSizeLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = tuning::Java_org_rocksdb_CompactionOptions_setCompression;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompactionOptions_setMaxSubcompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_CompactionOptions_setOutputFileSizeLimit;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_allowCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_CompactionOptionsFIFO_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_CompactionOptionsFIFO_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_maxDataFilesSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_maxTableFilesSize;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = tuning::Java_org_rocksdb_CompactionOptionsFIFO_newCompactionOptionsFIFO;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_setAllowCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_setMaxDataFilesSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_setMaxTableFilesSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_setUseKvRatioCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_CompactionOptionsFIFO_useKvRatioCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_allowTrivialMove;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_compressionSizePercent;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_CompactionOptionsUniversal_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_CompactionOptionsUniversal_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_maxMergeWidth;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_maxSizeAmplificationPercent;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_minMergeWidth;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = tuning::Java_org_rocksdb_CompactionOptionsUniversal_newCompactionOptionsUniversal;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setAllowTrivialMove;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setCompressionSizePercent;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setMaxMergeWidth;
 const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setMaxSizeAmplificationPercent;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setMinMergeWidth;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setSizeRatio;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setStopStyle;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_sizeRatio;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_stopStyle;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    filters::Java_org_rocksdb_ComparatorOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    filters::Java_org_rocksdb_ComparatorOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    filters::Java_org_rocksdb_ComparatorOptions_maxReusedBufferSize;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    filters::Java_org_rocksdb_ComparatorOptions_newComparatorOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    filters::Java_org_rocksdb_ComparatorOptions_reusedSynchronisationType;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    filters::Java_org_rocksdb_ComparatorOptions_setMaxReusedBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    filters::Java_org_rocksdb_ComparatorOptions_setReusedSynchronisationType;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    filters::Java_org_rocksdb_ComparatorOptions_setUseDirectBuffer;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    filters::Java_org_rocksdb_ComparatorOptions_useDirectBuffer;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_CompressionOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_CompressionOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_enabled;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_level;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_maxDictBytes;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    tuning::Java_org_rocksdb_CompressionOptions_newCompressionOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_setEnabled;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_setLevel;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_setMaxDictBytes;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_setStrategy;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_setWindowBits;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_setZstdMaxTrainBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_strategy;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_windowBits;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_CompressionOptions_zstdMaxTrainBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_name;
-const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 =
-    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_newConcurrentTaskLimiterImpl0;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_outstandingTask;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_resetMaxOutstandingTask;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_setMaxOutstandingTask;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options_file::Java_org_rocksdb_ConfigOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options_file::Java_org_rocksdb_ConfigOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    options_file::Java_org_rocksdb_ConfigOptions_newConfigOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options_file::Java_org_rocksdb_ConfigOptions_setDelimiter;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options_file::Java_org_rocksdb_ConfigOptions_setEnv;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    options_file::Java_org_rocksdb_ConfigOptions_setIgnoreUnknownOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    options_file::Java_org_rocksdb_ConfigOptions_setInputStringsEscaped;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    options_file::Java_org_rocksdb_ConfigOptions_setSanityLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_DBOptions_accessHintOnCompactionStart;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_adviseRandomOnOpen;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_allow2pc;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_allowConcurrentMemtableWrite;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_allowFAllocate;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_allowIngestBehind;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_allowMmapReads;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_allowMmapWrites;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_atomicFlush;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_avoidFlushDuringRecovery;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_avoidFlushDuringShutdown;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_avoidUnnecessaryBlockingIO;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::refused::Java_org_rocksdb_DBOptions_baseBackgroundCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_bestEffortsRecovery;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_bgerrorResumeRetryInterval;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_bytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_compactionReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_DBOptions_copyDBOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_createIfMissing;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_createMissingColumnFamilies;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_DBOptions_dailyOffpeakTimeUTC;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_DBOptions_dbLogDir;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    options::Java_org_rocksdb_DBOptions_dbPaths;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_DBOptions_dbPathsLen;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_dbWriteBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_delayedWriteRate;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_deleteObsoleteFilesPeriodMicros;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_DBOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_DBOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_dumpMallocStats;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_enablePipelinedWrite;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_enableThreadTracking;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_enableWriteThreadAdaptiveYield;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_errorIfExists;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    events::Java_org_rocksdb_DBOptions_eventListeners;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_failIfOptionsFileError;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 =
-    options::Java_org_rocksdb_DBOptions_getDBOptionsFromProps__JLjava_lang_String_2;
-const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    options::Java_org_rocksdb_DBOptions_getDBOptionsFromProps__Ljava_lang_String_2;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_DBOptions_infoLogLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_isFdCloseOnExec;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_keepLogFileNum;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_logFileTimeToRoll;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_logReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_manifestPreallocationSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_manualWalFlush;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxBackgroundCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxBackgroundFlushes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxBackgroundJobs;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxBgerrorResumeCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxCompactionTriggerWakeupSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxFileOpeningThreads;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxLogFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxManifestFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxOpenFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxSubcompactions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxTotalWalSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_maxWriteBatchGroupSizeBytes;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    options::Java_org_rocksdb_DBOptions_newDBOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_DBOptions_newDBOptionsFromOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_DBOptions_newTableReaderForCompactionInputs;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_openFilesAsync;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_DBOptions_optimizeForSmallDb;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_paranoidChecks;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_persistStatsToDisk;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_DBOptions_preserveDeletes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_randomAccessMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_recycleLogFileNum;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAccessHintOnCompactionStart;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAdviseRandomOnOpen;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAllow2pc;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAllowConcurrentMemtableWrite;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAllowFAllocate;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAllowIngestBehind;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAllowMmapReads;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAllowMmapWrites;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAtomicFlush;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAvoidFlushDuringRecovery;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAvoidFlushDuringShutdown;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setAvoidUnnecessaryBlockingIO;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_DBOptions_setBaseBackgroundCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setBestEffortsRecovery;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setBgerrorResumeRetryInterval;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setBytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setCompactionReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setCreateIfMissing;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setCreateMissingColumnFamilies;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_DBOptions_setDailyOffpeakTimeUTC;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_DBOptions_setDbLogDir;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    options::Java_org_rocksdb_DBOptions_setDbPaths;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setDbWriteBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setDelayedWriteRate;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setDeleteObsoleteFilesPeriodMicros;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setDumpMallocStats;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setEnablePipelinedWrite;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setEnableThreadTracking;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setEnableWriteThreadAdaptiveYield;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setMinMergeWidth;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setSizeRatio;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_setStopStyle;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_sizeRatio;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_CompactionOptionsUniversal_stopStyle;
+const _: extern "system" fn(RawEnv, jobject, i64) = filters::Java_org_rocksdb_ComparatorOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = filters::Java_org_rocksdb_ComparatorOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = filters::Java_org_rocksdb_ComparatorOptions_maxReusedBufferSize;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = filters::Java_org_rocksdb_ComparatorOptions_newComparatorOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = filters::Java_org_rocksdb_ComparatorOptions_reusedSynchronisationType;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = filters::Java_org_rocksdb_ComparatorOptions_setMaxReusedBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = filters::Java_org_rocksdb_ComparatorOptions_setReusedSynchronisationType;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = filters::Java_org_rocksdb_ComparatorOptions_setUseDirectBuffer;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = filters::Java_org_rocksdb_ComparatorOptions_useDirectBuffer;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_CompressionOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_CompressionOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_CompressionOptions_enabled;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompressionOptions_level;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompressionOptions_maxDictBytes;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = tuning::Java_org_rocksdb_CompressionOptions_newCompressionOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_CompressionOptions_setEnabled;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompressionOptions_setLevel;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompressionOptions_setMaxDictBytes;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompressionOptions_setStrategy;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompressionOptions_setWindowBits;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_CompressionOptions_setZstdMaxTrainBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompressionOptions_strategy;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompressionOptions_windowBits;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_CompressionOptions_zstdMaxTrainBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) = hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_name;
+const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 = hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_newConcurrentTaskLimiterImpl0;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_outstandingTask;
+const _: extern "system" fn(RawEnv, jobject, i64) = hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_resetMaxOutstandingTask;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = hints::Java_org_rocksdb_ConcurrentTaskLimiterImpl_setMaxOutstandingTask;
+const _: extern "system" fn(RawEnv, jobject, i64) = options_file::Java_org_rocksdb_ConfigOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = options_file::Java_org_rocksdb_ConfigOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = options_file::Java_org_rocksdb_ConfigOptions_newConfigOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options_file::Java_org_rocksdb_ConfigOptions_setDelimiter;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options_file::Java_org_rocksdb_ConfigOptions_setEnv;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = options_file::Java_org_rocksdb_ConfigOptions_setIgnoreUnknownOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = options_file::Java_org_rocksdb_ConfigOptions_setInputStringsEscaped;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = options_file::Java_org_rocksdb_ConfigOptions_setSanityLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_DBOptions_accessHintOnCompactionStart;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_adviseRandomOnOpen;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_allow2pc;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_allowConcurrentMemtableWrite;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_allowFAllocate;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_allowIngestBehind;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_allowMmapReads;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_allowMmapWrites;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_atomicFlush;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_avoidFlushDuringRecovery;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_avoidFlushDuringShutdown;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_avoidUnnecessaryBlockingIO;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::refused::Java_org_rocksdb_DBOptions_baseBackgroundCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_bestEffortsRecovery;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_bgerrorResumeRetryInterval;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_bytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_compactionReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_DBOptions_copyDBOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_createIfMissing;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_createMissingColumnFamilies;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_DBOptions_dailyOffpeakTimeUTC;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_DBOptions_dbLogDir;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) = options::Java_org_rocksdb_DBOptions_dbPaths;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_DBOptions_dbPathsLen;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_dbWriteBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_delayedWriteRate;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_deleteObsoleteFilesPeriodMicros;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_DBOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_DBOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_dumpMallocStats;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_enablePipelinedWrite;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_enableThreadTracking;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_enableWriteThreadAdaptiveYield;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_errorIfExists;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = events::Java_org_rocksdb_DBOptions_eventListeners;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_failIfOptionsFileError;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 = options::Java_org_rocksdb_DBOptions_getDBOptionsFromProps__JLjava_lang_String_2;
+const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 = options::Java_org_rocksdb_DBOptions_getDBOptionsFromProps__Ljava_lang_String_2;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_DBOptions_infoLogLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_isFdCloseOnExec;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_keepLogFileNum;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_logFileTimeToRoll;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_logReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_manifestPreallocationSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_manualWalFlush;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_DBOptions_maxBackgroundCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_DBOptions_maxBackgroundFlushes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_DBOptions_maxBackgroundJobs;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_DBOptions_maxBgerrorResumeCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_maxCompactionTriggerWakeupSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_DBOptions_maxFileOpeningThreads;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_maxLogFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_maxManifestFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_DBOptions_maxOpenFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_DBOptions_maxSubcompactions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_maxTotalWalSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_maxWriteBatchGroupSizeBytes;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = options::Java_org_rocksdb_DBOptions_newDBOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_DBOptions_newDBOptionsFromOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::refused::Java_org_rocksdb_DBOptions_newTableReaderForCompactionInputs;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_openFilesAsync;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_DBOptions_optimizeForSmallDb;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_paranoidChecks;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_persistStatsToDisk;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::refused::Java_org_rocksdb_DBOptions_preserveDeletes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_randomAccessMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_recycleLogFileNum;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_DBOptions_setAccessHintOnCompactionStart;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setAdviseRandomOnOpen;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setAllow2pc;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setAllowConcurrentMemtableWrite;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setAllowFAllocate;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setAllowIngestBehind;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setAllowMmapReads;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setAllowMmapWrites;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setAtomicFlush;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setAvoidFlushDuringRecovery;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setAvoidFlushDuringShutdown;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setAvoidUnnecessaryBlockingIO;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::refused::Java_org_rocksdb_DBOptions_setBaseBackgroundCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setBestEffortsRecovery;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setBgerrorResumeRetryInterval;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setBytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setCompactionReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setCreateIfMissing;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setCreateMissingColumnFamilies;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_DBOptions_setDailyOffpeakTimeUTC;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_DBOptions_setDbLogDir;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) = options::Java_org_rocksdb_DBOptions_setDbPaths;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setDbWriteBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setDelayedWriteRate;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setDeleteObsoleteFilesPeriodMicros;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setDumpMallocStats;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setEnablePipelinedWrite;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setEnableThreadTracking;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setEnableWriteThreadAdaptiveYield;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_DBOptions_setEnv;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setErrorIfExists;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    events::Java_org_rocksdb_DBOptions_setEventListeners;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setFailIfOptionsFileError;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    options::Java_org_rocksdb_DBOptions_setIncreaseParallelism;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setInfoLogLevel;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setIsFdCloseOnExec;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setKeepLogFileNum;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setLogFileTimeToRoll;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setLogReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_DBOptions_setLogger__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i8) =
-    options::Java_org_rocksdb_DBOptions_setLogger__JJB;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setManifestPreallocationSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setManualWalFlush;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxBackgroundCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxBackgroundFlushes;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxBackgroundJobs;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxBgErrorResumeCount;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxCompactionTriggerWakeupSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxFileOpeningThreads;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxLogFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxManifestFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxOpenFiles;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxSubcompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxTotalWalSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setMaxWriteBatchGroupSizeBytes;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_DBOptions_setNewTableReaderForCompactionInputs;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setOpenFilesAsync;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setParanoidChecks;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setPersistStatsToDisk;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_DBOptions_setPreserveDeletes;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setRandomAccessMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_DBOptions_setRateLimiter;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setRecycleLogFileNum;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    hints::Java_org_rocksdb_DBOptions_setRowCache;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setSkipCheckingSstFileSizesOnDbOpen;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setSkipStatsUpdateOnDbOpen;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_DBOptions_setSstFileManager;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_DBOptions_setStatistics;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setStatsDumpPeriodSec;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setStatsHistoryBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setStatsPersistPeriodSec;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setStrictBytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setTableCacheNumshardbits;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setTwoWriteQueues;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setUnorderedWrite;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setUseAdaptiveMutex;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setUseDirectIoForFlushAndCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setUseDirectReads;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setUseFsync;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setWalBytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_DBOptions_setWalDir;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    choices::Java_org_rocksdb_DBOptions_setWalFilter;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setWalRecoveryMode;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setWalSizeLimitMB;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setWalTtlSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setWritableFileMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_DBOptions_setWriteBufferManager;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setWriteDbidToManifest;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setWriteThreadMaxYieldUsec;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_DBOptions_setWriteThreadSlowYieldUsec;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_skipCheckingSstFileSizesOnDbOpen;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_skipStatsUpdateOnDbOpen;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_DBOptions_statistics;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_DBOptions_statsDumpPeriodSec;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_statsHistoryBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_DBOptions_statsPersistPeriodSec;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_strictBytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_DBOptions_tableCacheNumshardbits;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_twoWriteQueues;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_unorderedWrite;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_useAdaptiveMutex;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_useDirectIoForFlushAndCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_useDirectReads;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_useFsync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_walBytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_DBOptions_walDir;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_DBOptions_walRecoveryMode;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_walSizeLimitMB;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_walTtlSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_writableFileMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_DBOptions_writeDbidToManifest;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_writeThreadMaxYieldUsec;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_DBOptions_writeThreadSlowYieldUsec;
-const _: extern "system" fn(RawEnv, jobject, i64, bool, i64) =
-    slice::Java_org_rocksdb_DirectSlice_clear0;
-const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 =
-    slice::Java_org_rocksdb_DirectSlice_createNewDirectSlice0;
-const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    slice::Java_org_rocksdb_DirectSlice_createNewDirectSlice1;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    slice::Java_org_rocksdb_DirectSlice_data0;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    slice::Java_org_rocksdb_DirectSlice_disposeInternalBuf;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) -> i8 =
-    slice::Java_org_rocksdb_DirectSlice_get0;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    slice::Java_org_rocksdb_DirectSlice_removePrefix0;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    slice::Java_org_rocksdb_DirectSlice_setLength0;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i32 =
-    hints::Java_org_rocksdb_Env_getBackgroundThreads;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    options::Java_org_rocksdb_Env_getDefaultEnvInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    hints::Java_org_rocksdb_Env_getThreadList;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i32 =
-    hints::Java_org_rocksdb_Env_getThreadPoolQueueLen;
-const _: extern "system" fn(RawEnv, jobject, i64, i32, i8) =
-    hints::Java_org_rocksdb_Env_incBackgroundThreadsIfNeeded;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    hints::Java_org_rocksdb_Env_lowerThreadPoolCPUPriority;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    hints::Java_org_rocksdb_Env_lowerThreadPoolIOPriority;
-const _: extern "system" fn(RawEnv, jobject, i64, i32, i8) =
-    hints::Java_org_rocksdb_Env_setBackgroundThreads;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_EnvOptions_allowFallocate;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_EnvOptions_bytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_EnvOptions_compactionReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    table_file::Java_org_rocksdb_EnvOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    table_file::Java_org_rocksdb_EnvOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_EnvOptions_fallocateWithKeepSize;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    table_file::Java_org_rocksdb_EnvOptions_newEnvOptions__;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    table_file::Java_org_rocksdb_EnvOptions_newEnvOptions__J;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_EnvOptions_randomAccessMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setAllowFallocate;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setBytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setCompactionReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setFallocateWithKeepSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setFdCloexec;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setRandomAccessMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    hints::Java_org_rocksdb_EnvOptions_setRateLimiter;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setSetFdCloexec;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setUseDirectReads;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setUseDirectWrites;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setUseMmapReads;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setUseMmapWrites;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_EnvOptions_setWritableFileMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_EnvOptions_useDirectReads;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_EnvOptions_useDirectWrites;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_EnvOptions_useMmapReads;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_EnvOptions_useMmapWrites;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_EnvOptions_writableFileMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    files::Java_org_rocksdb_ExportImportFilesMetaData_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setErrorIfExists;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = events::Java_org_rocksdb_DBOptions_setEventListeners;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setFailIfOptionsFileError;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = options::Java_org_rocksdb_DBOptions_setIncreaseParallelism;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_DBOptions_setInfoLogLevel;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setIsFdCloseOnExec;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setKeepLogFileNum;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setLogFileTimeToRoll;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setLogReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_DBOptions_setLogger__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i8) = options::Java_org_rocksdb_DBOptions_setLogger__JJB;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setManifestPreallocationSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setManualWalFlush;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxBackgroundCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxBackgroundFlushes;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxBackgroundJobs;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxBgErrorResumeCount;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxCompactionTriggerWakeupSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxFileOpeningThreads;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxLogFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxManifestFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxOpenFiles;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxSubcompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxTotalWalSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setMaxWriteBatchGroupSizeBytes;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::refused::Java_org_rocksdb_DBOptions_setNewTableReaderForCompactionInputs;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setOpenFilesAsync;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setParanoidChecks;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setPersistStatsToDisk;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::refused::Java_org_rocksdb_DBOptions_setPreserveDeletes;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setRandomAccessMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_DBOptions_setRateLimiter;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setRecycleLogFileNum;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = hints::Java_org_rocksdb_DBOptions_setRowCache;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setSkipCheckingSstFileSizesOnDbOpen;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setSkipStatsUpdateOnDbOpen;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_DBOptions_setSstFileManager;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_DBOptions_setStatistics;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_DBOptions_setStatsDumpPeriodSec;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setStatsHistoryBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_DBOptions_setStatsPersistPeriodSec;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setStrictBytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_DBOptions_setTableCacheNumshardbits;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setTwoWriteQueues;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setUnorderedWrite;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setUseAdaptiveMutex;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setUseDirectIoForFlushAndCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setUseDirectReads;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setUseFsync;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setWalBytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_DBOptions_setWalDir;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = choices::Java_org_rocksdb_DBOptions_setWalFilter;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_DBOptions_setWalRecoveryMode;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setWalSizeLimitMB;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setWalTtlSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setWritableFileMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_DBOptions_setWriteBufferManager;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_DBOptions_setWriteDbidToManifest;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setWriteThreadMaxYieldUsec;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_DBOptions_setWriteThreadSlowYieldUsec;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_skipCheckingSstFileSizesOnDbOpen;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_skipStatsUpdateOnDbOpen;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_DBOptions_statistics;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_DBOptions_statsDumpPeriodSec;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_statsHistoryBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_DBOptions_statsPersistPeriodSec;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_strictBytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_DBOptions_tableCacheNumshardbits;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_twoWriteQueues;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_unorderedWrite;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_useAdaptiveMutex;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_useDirectIoForFlushAndCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_useDirectReads;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_useFsync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_walBytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_DBOptions_walDir;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_DBOptions_walRecoveryMode;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_walSizeLimitMB;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_walTtlSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_writableFileMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_DBOptions_writeDbidToManifest;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_writeThreadMaxYieldUsec;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_DBOptions_writeThreadSlowYieldUsec;
+const _: extern "system" fn(RawEnv, jobject, i64, bool, i64) = slice::Java_org_rocksdb_DirectSlice_clear0;
+const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 = slice::Java_org_rocksdb_DirectSlice_createNewDirectSlice0;
+const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 = slice::Java_org_rocksdb_DirectSlice_createNewDirectSlice1;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = slice::Java_org_rocksdb_DirectSlice_data0;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = slice::Java_org_rocksdb_DirectSlice_disposeInternalBuf;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) -> i8 = slice::Java_org_rocksdb_DirectSlice_get0;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = slice::Java_org_rocksdb_DirectSlice_removePrefix0;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = slice::Java_org_rocksdb_DirectSlice_setLength0;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i32 = hints::Java_org_rocksdb_Env_getBackgroundThreads;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = options::Java_org_rocksdb_Env_getDefaultEnvInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = hints::Java_org_rocksdb_Env_getThreadList;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i32 = hints::Java_org_rocksdb_Env_getThreadPoolQueueLen;
+const _: extern "system" fn(RawEnv, jobject, i64, i32, i8) = hints::Java_org_rocksdb_Env_incBackgroundThreadsIfNeeded;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = hints::Java_org_rocksdb_Env_lowerThreadPoolCPUPriority;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = hints::Java_org_rocksdb_Env_lowerThreadPoolIOPriority;
+const _: extern "system" fn(RawEnv, jobject, i64, i32, i8) = hints::Java_org_rocksdb_Env_setBackgroundThreads;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_EnvOptions_allowFallocate;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_EnvOptions_bytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_EnvOptions_compactionReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64) = table_file::Java_org_rocksdb_EnvOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = table_file::Java_org_rocksdb_EnvOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_EnvOptions_fallocateWithKeepSize;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = table_file::Java_org_rocksdb_EnvOptions_newEnvOptions__;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = table_file::Java_org_rocksdb_EnvOptions_newEnvOptions__J;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_EnvOptions_randomAccessMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_EnvOptions_setAllowFallocate;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_EnvOptions_setBytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_EnvOptions_setCompactionReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_EnvOptions_setFallocateWithKeepSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_EnvOptions_setFdCloexec;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_EnvOptions_setRandomAccessMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = hints::Java_org_rocksdb_EnvOptions_setRateLimiter;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_EnvOptions_setSetFdCloexec;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_EnvOptions_setUseDirectReads;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_EnvOptions_setUseDirectWrites;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_EnvOptions_setUseMmapReads;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_EnvOptions_setUseMmapWrites;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_EnvOptions_setWritableFileMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_EnvOptions_useDirectReads;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_EnvOptions_useDirectWrites;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_EnvOptions_useMmapReads;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_EnvOptions_useMmapWrites;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_EnvOptions_writableFileMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) = files::Java_org_rocksdb_ExportImportFilesMetaData_disposeInternal;
 const _: extern "system" fn(RawEnv, jobject, i64) = cache::Java_org_rocksdb_Filter_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    cache::Java_org_rocksdb_Filter_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64, i32, i32, i64, i64, i32, jobject) -> bool =
-    flink::Java_org_rocksdb_FlinkCompactionFilter_configureFlinkCompactionFilter;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64) -> i64 =
-    flink::Java_org_rocksdb_FlinkCompactionFilter_createNewFlinkCompactionFilter0;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    flink::Java_org_rocksdb_FlinkCompactionFilter_createNewFlinkCompactionFilterConfigHolder;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    flink::Java_org_rocksdb_FlinkCompactionFilter_disposeFlinkCompactionFilterConfigHolder;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_FlushOptions_allowWriteStall;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    call_options::Java_org_rocksdb_FlushOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    call_options::Java_org_rocksdb_FlushOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_FlushOptions_listenerWait;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    call_options::Java_org_rocksdb_FlushOptions_newFlushOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_FlushOptions_setAllowWriteStall;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_FlushOptions_setListenerWait;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_FlushOptions_setWaitForFlush;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_FlushOptions_waitForFlush;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i32, bool, i32) -> i64 =
-    tuning::Java_org_rocksdb_HashLinkedListMemTableConfig_newMemTableFactoryHandle;
-const _: extern "system" fn(RawEnv, jobject, i64, i32, i32) -> i64 =
-    tuning::Java_org_rocksdb_HashSkipListMemTableConfig_newMemTableFactoryHandle;
-const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    generated::refused::Java_org_rocksdb_HdfsEnv_createHdfsEnv;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_HdfsEnv_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    cache::Java_org_rocksdb_HyperClockCache_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i32, bool) -> i64 =
-    cache::Java_org_rocksdb_HyperClockCache_newHyperClockCache;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_ImportColumnFamilyOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ImportColumnFamilyOptions_moveFiles;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    tuning::Java_org_rocksdb_ImportColumnFamilyOptions_newImportColumnFamilyOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ImportColumnFamilyOptions_setMoveFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_allowBlockingFlush;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_allowGlobalSeqNo;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    call_options::Java_org_rocksdb_IngestExternalFileOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    call_options::Java_org_rocksdb_IngestExternalFileOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_ingestBehind;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_moveFiles;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    call_options::Java_org_rocksdb_IngestExternalFileOptions_newIngestExternalFileOptions__;
-const _: extern "system" fn(RawEnv, jobject, bool, bool, bool, bool) -> i64 =
-    call_options::Java_org_rocksdb_IngestExternalFileOptions_newIngestExternalFileOptions__ZZZZ;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setAllowBlockingFlush;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setAllowGlobalSeqNo;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setIngestBehind;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setMoveFiles;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setSnapshotConsistency;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setWriteGlobalSeqno;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_snapshotConsistency;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_writeGlobalSeqno;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    cache::Java_org_rocksdb_LRUCache_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    cache::Java_org_rocksdb_LRUCache_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64, i32, bool, f64) -> i64 =
-    cache::Java_org_rocksdb_LRUCache_newLRUCache__JIZD;
-const _: extern "system" fn(RawEnv, jobject, i64, i32, bool, f64, f64) -> i64 =
-    cache::Java_org_rocksdb_LRUCache_newLRUCache__JIZDD;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    jobject,
-    i32,
-    i32,
-    jobject,
-    jobject,
-    i64,
-    i64,
-    i64,
-    jobject,
-    i32,
-    jobject,
-    i32,
-    i64,
-    bool,
-    i64,
-    i64,
-) -> i64 = generated::refused::Java_org_rocksdb_LiveFileMetaData_newLiveFileMetaDataHandle;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    logger::Java_org_rocksdb_Logger_createNewLoggerDbOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    logger::Java_org_rocksdb_Logger_createNewLoggerOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) = cache::Java_org_rocksdb_Filter_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, i32, i32, i64, i64, i32, jobject) -> bool = flink::Java_org_rocksdb_FlinkCompactionFilter_configureFlinkCompactionFilter;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64) -> i64 = flink::Java_org_rocksdb_FlinkCompactionFilter_createNewFlinkCompactionFilter0;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = flink::Java_org_rocksdb_FlinkCompactionFilter_createNewFlinkCompactionFilterConfigHolder;
+const _: extern "system" fn(RawEnv, jobject, i64) = flink::Java_org_rocksdb_FlinkCompactionFilter_disposeFlinkCompactionFilterConfigHolder;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_FlushOptions_allowWriteStall;
+const _: extern "system" fn(RawEnv, jobject, i64) = call_options::Java_org_rocksdb_FlushOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = call_options::Java_org_rocksdb_FlushOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_FlushOptions_listenerWait;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = call_options::Java_org_rocksdb_FlushOptions_newFlushOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_FlushOptions_setAllowWriteStall;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_FlushOptions_setListenerWait;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_FlushOptions_setWaitForFlush;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_FlushOptions_waitForFlush;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i32, bool, i32) -> i64 = tuning::Java_org_rocksdb_HashLinkedListMemTableConfig_newMemTableFactoryHandle;
+const _: extern "system" fn(RawEnv, jobject, i64, i32, i32) -> i64 = tuning::Java_org_rocksdb_HashSkipListMemTableConfig_newMemTableFactoryHandle;
+const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 = generated::refused::Java_org_rocksdb_HdfsEnv_createHdfsEnv;
+const _: extern "system" fn(RawEnv, jobject, i64) = generated::refused::Java_org_rocksdb_HdfsEnv_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = cache::Java_org_rocksdb_HyperClockCache_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i32, bool) -> i64 = cache::Java_org_rocksdb_HyperClockCache_newHyperClockCache;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_ImportColumnFamilyOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ImportColumnFamilyOptions_moveFiles;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = tuning::Java_org_rocksdb_ImportColumnFamilyOptions_newImportColumnFamilyOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ImportColumnFamilyOptions_setMoveFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_allowBlockingFlush;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_allowGlobalSeqNo;
+const _: extern "system" fn(RawEnv, jobject, i64) = call_options::Java_org_rocksdb_IngestExternalFileOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = call_options::Java_org_rocksdb_IngestExternalFileOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_ingestBehind;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_moveFiles;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = call_options::Java_org_rocksdb_IngestExternalFileOptions_newIngestExternalFileOptions__;
+const _: extern "system" fn(RawEnv, jobject, bool, bool, bool, bool) -> i64 = call_options::Java_org_rocksdb_IngestExternalFileOptions_newIngestExternalFileOptions__ZZZZ;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setAllowBlockingFlush;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setAllowGlobalSeqNo;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setIngestBehind;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setMoveFiles;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setSnapshotConsistency;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_setWriteGlobalSeqno;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_snapshotConsistency;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_IngestExternalFileOptions_writeGlobalSeqno;
+const _: extern "system" fn(RawEnv, jobject, i64) = cache::Java_org_rocksdb_LRUCache_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = cache::Java_org_rocksdb_LRUCache_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, i32, bool, f64) -> i64 = cache::Java_org_rocksdb_LRUCache_newLRUCache__JIZD;
+const _: extern "system" fn(RawEnv, jobject, i64, i32, bool, f64, f64) -> i64 = cache::Java_org_rocksdb_LRUCache_newLRUCache__JIZDD;
+const _: extern "system" fn(RawEnv, jobject, jobject, i32, i32, jobject, jobject, i64, i64, i64, jobject, i32, jobject, i32, i64, bool, i64, i64) -> i64 = generated::refused::Java_org_rocksdb_LiveFileMetaData_newLiveFileMetaDataHandle;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = logger::Java_org_rocksdb_Logger_createNewLoggerDbOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = logger::Java_org_rocksdb_Logger_createNewLoggerOptions;
 const _: extern "system" fn(RawEnv, jobject, i64) = logger::Java_org_rocksdb_Logger_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    logger::Java_org_rocksdb_Logger_infoLogLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    logger::Java_org_rocksdb_Logger_newLogger;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    logger::Java_org_rocksdb_Logger_setInfoLogLevel;
-const _: extern "system" fn(RawEnv, jobject, jobject, jobject) -> jobject =
-    inspect::Java_org_rocksdb_MemoryUtil_getApproximateMemoryUsageByType;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_NativeComparatorWrapper_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction__JJJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction_1withOld__JJJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> i64 =
-    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction_1withOld__JJJJ;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_OptimisticTransactionDB_closeDatabase;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_OptimisticTransactionDB_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_OptimisticTransactionDB_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_getBaseDB;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 =
-    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject) -> jobject =
-    transaction_db::Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2_3_3B_3J;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_OptimisticTransactionOptions_isSetSnapshot;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_newOptimisticTransactionOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_setComparator;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_OptimisticTransactionOptions_setSetSnapshot;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_Options_accessHintOnCompactionStart;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_adviseRandomOnOpen;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_allow2pc;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_allowConcurrentMemtableWrite;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_allowFAllocate;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_allowIngestBehind;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_allowMmapReads;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_allowMmapWrites;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_arenaBlockSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_atomicFlush;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_avoidFlushDuringRecovery;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_avoidFlushDuringShutdown;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_avoidUnnecessaryBlockingIO;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::refused::Java_org_rocksdb_Options_baseBackgroundCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_bestEffortsRecovery;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_bgerrorResumeRetryInterval;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_blobCompactionReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_Options_blobCompressionType;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_blobFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_blobFileStartingLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_Options_blobGarbageCollectionAgeCutoff;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_Options_blobGarbageCollectionForceThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_bloomLocality;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_Options_bottommostCompressionType;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_bytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    options::Java_org_rocksdb_Options_cfPaths;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_Options_cfPathsLen;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_Options_compactionPriority;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_compactionReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_Options_compactionStyle;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_Options_compressionPerLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_Options_compressionType;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_Options_copyOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_createIfMissing;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_createMissingColumnFamilies;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_Options_dailyOffpeakTimeUTC;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_Options_dbLogDir;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    options::Java_org_rocksdb_Options_dbPaths;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_Options_dbPathsLen;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_dbWriteBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_delayedWriteRate;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_deleteObsoleteFilesPeriodMicros;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_disableAutoCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_Options_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_Options_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_dumpMallocStats;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_enableBlobFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_enableBlobGarbageCollection;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_enablePipelinedWrite;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_enableThreadTracking;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_enableWriteThreadAdaptiveYield;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_errorIfExists;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    events::Java_org_rocksdb_Options_eventListeners;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_Options_experimentalMempurgeThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_failIfOptionsFileError;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_forceConsistencyChecks;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_hardPendingCompactionBytesLimit;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_Options_infoLogLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_inplaceUpdateNumLocks;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_inplaceUpdateSupport;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_isFdCloseOnExec;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_keepLogFileNum;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_level0FileNumCompactionTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_level0SlowdownWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_level0StopWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_levelCompactionDynamicLevelBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_levelZeroFileNumCompactionTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_levelZeroSlowdownWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_levelZeroStopWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_logFileTimeToRoll;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_logReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_manifestPreallocationSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_manualWalFlush;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_maxBackgroundCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_maxBackgroundFlushes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_maxBackgroundJobs;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_maxBgerrorResumeCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_maxBytesForLevelBase;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_Options_maxBytesForLevelMultiplier;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_Options_maxBytesForLevelMultiplierAdditional;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_maxCompactionBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_maxCompactionTriggerWakeupSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_maxFileOpeningThreads;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_maxLogFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_maxManifestFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_maxOpenFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_maxSequentialSkipInIterations;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_maxSubcompactions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_maxSuccessiveMerges;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_maxTableFilesSizeFIFO;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_maxTotalWalSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_maxWriteBatchGroupSizeBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_maxWriteBufferNumber;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_maxWriteBufferNumberToMaintain;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_Options_memTableFactoryName;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_memtableHugePageSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_memtableMaxRangeDeletions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_Options_memtablePrefixBloomSizeRatio;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_memtableWholeKeyFiltering;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_minBlobSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_minTombstonesForRangeConversion;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_minWriteBufferNumberToMerge;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    options::Java_org_rocksdb_Options_newOptions__;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    options::Java_org_rocksdb_Options_newOptions__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_Options_newTableReaderForCompactionInputs;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_numLevels;
-const _: extern "system" fn(RawEnv, jobject, i64, i32, i32) =
-    options::Java_org_rocksdb_Options_oldDefaults;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_openFilesAsync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_optimizeFiltersForHits;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_Options_optimizeForPointLookup;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_Options_optimizeForSmallDb__J;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_Options_optimizeForSmallDb__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_Options_optimizeLevelStyleCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_Options_optimizeUniversalStyleCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_paranoidChecks;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_paranoidFileChecks;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_periodicCompactionSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_persistStatsToDisk;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_Options_prepareForBulkLoad;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_Options_prepopulateBlobCache;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::refused::Java_org_rocksdb_Options_preserveDeletes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_randomAccessMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    generated::accessors::Java_org_rocksdb_Options_readTriggeredCompactionThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_recycleLogFileNum;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_reportBgIoStats;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_Options_setAccessHintOnCompactionStart;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setAdviseRandomOnOpen;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setAllow2pc;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setAllowConcurrentMemtableWrite;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setAllowFAllocate;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setAllowIngestBehind;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setAllowMmapReads;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setAllowMmapWrites;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setArenaBlockSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setAtomicFlush;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setAvoidFlushDuringRecovery;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setAvoidFlushDuringShutdown;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setAvoidUnnecessaryBlockingIO;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::refused::Java_org_rocksdb_Options_setBaseBackgroundCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setBestEffortsRecovery;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setBgerrorResumeRetryInterval;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setBlobCompactionReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_Options_setBlobCompressionType;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setBlobFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setBlobFileStartingLevel;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    generated::accessors::Java_org_rocksdb_Options_setBlobGarbageCollectionAgeCutoff;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    generated::accessors::Java_org_rocksdb_Options_setBlobGarbageCollectionForceThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setBloomLocality;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_Options_setBottommostCompressionOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_Options_setBottommostCompressionType;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setBytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    options::Java_org_rocksdb_Options_setCfPaths;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_Options_setCompactionFilterFactoryHandle;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_Options_setCompactionFilterHandle;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_Options_setCompactionOptionsFIFO;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_Options_setCompactionOptionsUniversal;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_Options_setCompactionPriority;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setCompactionReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_Options_setCompactionStyle;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    hints::Java_org_rocksdb_Options_setCompactionThreadLimiter;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    options::Java_org_rocksdb_Options_setComparatorHandle__JI;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i8) =
-    options::Java_org_rocksdb_Options_setComparatorHandle__JJB;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_Options_setCompressionOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_Options_setCompressionPerLevel;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_Options_setCompressionType;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setCreateIfMissing;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setCreateMissingColumnFamilies;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_Options_setDailyOffpeakTimeUTC;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_Options_setDbLogDir;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    options::Java_org_rocksdb_Options_setDbPaths;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setDbWriteBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setDelayedWriteRate;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setDeleteObsoleteFilesPeriodMicros;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setDisableAutoCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setDumpMallocStats;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setEnableBlobFiles;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setEnableBlobGarbageCollection;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setEnablePipelinedWrite;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setEnableThreadTracking;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setEnableWriteThreadAdaptiveYield;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = logger::Java_org_rocksdb_Logger_infoLogLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = logger::Java_org_rocksdb_Logger_newLogger;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = logger::Java_org_rocksdb_Logger_setInfoLogLevel;
+const _: extern "system" fn(RawEnv, jobject, jobject, jobject) -> jobject = inspect::Java_org_rocksdb_MemoryUtil_getApproximateMemoryUsageByType;
+const _: extern "system" fn(RawEnv, jobject, i64) = generated::refused::Java_org_rocksdb_NativeComparatorWrapper_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 = transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction__JJJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 = transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction_1withOld__JJJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> i64 = transaction_db::Java_org_rocksdb_OptimisticTransactionDB_beginTransaction_1withOld__JJJJ;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_OptimisticTransactionDB_closeDatabase;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_OptimisticTransactionDB_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_OptimisticTransactionDB_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction_db::Java_org_rocksdb_OptimisticTransactionDB_getBaseDB;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 = transaction_db::Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject) -> jobject = transaction_db::Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2_3_3B_3J;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_OptimisticTransactionOptions_isSetSnapshot;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_newOptimisticTransactionOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = transaction_db::Java_org_rocksdb_OptimisticTransactionOptions_setComparator;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_OptimisticTransactionOptions_setSetSnapshot;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_Options_accessHintOnCompactionStart;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_adviseRandomOnOpen;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_allow2pc;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_allowConcurrentMemtableWrite;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_allowFAllocate;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_allowIngestBehind;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_allowMmapReads;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_allowMmapWrites;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_arenaBlockSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_atomicFlush;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_avoidFlushDuringRecovery;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_avoidFlushDuringShutdown;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_avoidUnnecessaryBlockingIO;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::refused::Java_org_rocksdb_Options_baseBackgroundCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_bestEffortsRecovery;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_bgerrorResumeRetryInterval;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_blobCompactionReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_Options_blobCompressionType;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_blobFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_blobFileStartingLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_Options_blobGarbageCollectionAgeCutoff;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_Options_blobGarbageCollectionForceThreshold;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_bloomLocality;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_Options_bottommostCompressionType;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_bytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) = options::Java_org_rocksdb_Options_cfPaths;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_Options_cfPathsLen;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_Options_compactionPriority;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_compactionReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_Options_compactionStyle;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_Options_compressionPerLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_Options_compressionType;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_Options_copyOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_createIfMissing;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_createMissingColumnFamilies;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_Options_dailyOffpeakTimeUTC;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_Options_dbLogDir;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) = options::Java_org_rocksdb_Options_dbPaths;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_Options_dbPathsLen;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_dbWriteBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_delayedWriteRate;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_deleteObsoleteFilesPeriodMicros;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_disableAutoCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_Options_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_Options_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_dumpMallocStats;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_enableBlobFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_enableBlobGarbageCollection;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_enablePipelinedWrite;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_enableThreadTracking;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_enableWriteThreadAdaptiveYield;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_errorIfExists;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = events::Java_org_rocksdb_Options_eventListeners;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_Options_experimentalMempurgeThreshold;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_failIfOptionsFileError;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_forceConsistencyChecks;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_hardPendingCompactionBytesLimit;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_Options_infoLogLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_inplaceUpdateNumLocks;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_inplaceUpdateSupport;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_isFdCloseOnExec;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_keepLogFileNum;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_level0FileNumCompactionTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_level0SlowdownWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_level0StopWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_levelCompactionDynamicLevelBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_levelZeroFileNumCompactionTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_levelZeroSlowdownWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_levelZeroStopWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_logFileTimeToRoll;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_logReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_manifestPreallocationSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_manualWalFlush;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_maxBackgroundCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_maxBackgroundFlushes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_maxBackgroundJobs;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_maxBgerrorResumeCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_maxBytesForLevelBase;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_Options_maxBytesForLevelMultiplier;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_Options_maxBytesForLevelMultiplierAdditional;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_maxCompactionBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_maxCompactionTriggerWakeupSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_maxFileOpeningThreads;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_maxLogFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_maxManifestFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_maxOpenFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_maxSequentialSkipInIterations;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_maxSubcompactions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_maxSuccessiveMerges;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_maxTableFilesSizeFIFO;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_maxTotalWalSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_maxWriteBatchGroupSizeBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_maxWriteBufferNumber;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_maxWriteBufferNumberToMaintain;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_Options_memTableFactoryName;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_memtableHugePageSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_memtableMaxRangeDeletions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_Options_memtablePrefixBloomSizeRatio;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_memtableWholeKeyFiltering;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_minBlobSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_minTombstonesForRangeConversion;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_minWriteBufferNumberToMerge;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = options::Java_org_rocksdb_Options_newOptions__;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = options::Java_org_rocksdb_Options_newOptions__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::refused::Java_org_rocksdb_Options_newTableReaderForCompactionInputs;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_numLevels;
+const _: extern "system" fn(RawEnv, jobject, i64, i32, i32) = options::Java_org_rocksdb_Options_oldDefaults;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_openFilesAsync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_optimizeFiltersForHits;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_optimizeForPointLookup;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_Options_optimizeForSmallDb__J;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_optimizeForSmallDb__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_optimizeLevelStyleCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_optimizeUniversalStyleCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_paranoidChecks;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_paranoidFileChecks;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_periodicCompactionSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_persistStatsToDisk;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_Options_prepareForBulkLoad;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_Options_prepopulateBlobCache;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::refused::Java_org_rocksdb_Options_preserveDeletes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_randomAccessMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = generated::accessors::Java_org_rocksdb_Options_readTriggeredCompactionThreshold;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_recycleLogFileNum;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_reportBgIoStats;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_Options_setAccessHintOnCompactionStart;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setAdviseRandomOnOpen;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setAllow2pc;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setAllowConcurrentMemtableWrite;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setAllowFAllocate;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setAllowIngestBehind;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setAllowMmapReads;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setAllowMmapWrites;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setArenaBlockSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setAtomicFlush;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setAvoidFlushDuringRecovery;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setAvoidFlushDuringShutdown;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setAvoidUnnecessaryBlockingIO;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::refused::Java_org_rocksdb_Options_setBaseBackgroundCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setBestEffortsRecovery;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setBgerrorResumeRetryInterval;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setBlobCompactionReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_Options_setBlobCompressionType;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setBlobFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setBlobFileStartingLevel;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_Options_setBlobGarbageCollectionAgeCutoff;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_Options_setBlobGarbageCollectionForceThreshold;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setBloomLocality;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_Options_setBottommostCompressionOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_Options_setBottommostCompressionType;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setBytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) = options::Java_org_rocksdb_Options_setCfPaths;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_setCompactionFilterFactoryHandle;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_setCompactionFilterHandle;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_Options_setCompactionOptionsFIFO;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_Options_setCompactionOptionsUniversal;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_Options_setCompactionPriority;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setCompactionReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_Options_setCompactionStyle;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = hints::Java_org_rocksdb_Options_setCompactionThreadLimiter;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = options::Java_org_rocksdb_Options_setComparatorHandle__JI;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i8) = options::Java_org_rocksdb_Options_setComparatorHandle__JJB;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_Options_setCompressionOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_Options_setCompressionPerLevel;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_Options_setCompressionType;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setCreateIfMissing;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setCreateMissingColumnFamilies;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_Options_setDailyOffpeakTimeUTC;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_Options_setDbLogDir;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) = options::Java_org_rocksdb_Options_setDbPaths;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setDbWriteBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setDelayedWriteRate;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setDeleteObsoleteFilesPeriodMicros;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setDisableAutoCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setDumpMallocStats;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setEnableBlobFiles;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setEnableBlobGarbageCollection;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setEnablePipelinedWrite;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setEnableThreadTracking;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setEnableWriteThreadAdaptiveYield;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_setEnv;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setErrorIfExists;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    events::Java_org_rocksdb_Options_setEventListeners;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    generated::accessors::Java_org_rocksdb_Options_setExperimentalMempurgeThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setFailIfOptionsFileError;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setForceConsistencyChecks;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setHardPendingCompactionBytesLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    options::Java_org_rocksdb_Options_setIncreaseParallelism;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_Options_setInfoLogLevel;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setInplaceUpdateNumLocks;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setInplaceUpdateSupport;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setIsFdCloseOnExec;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setKeepLogFileNum;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setLevel0FileNumCompactionTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setLevel0SlowdownWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setLevel0StopWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setLevelCompactionDynamicLevelBytes;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setLevelZeroFileNumCompactionTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setLevelZeroSlowdownWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setLevelZeroStopWritesTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setLogFileTimeToRoll;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setLogReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_Options_setLogger__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i8) =
-    options::Java_org_rocksdb_Options_setLogger__JJB;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setManifestPreallocationSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setManualWalFlush;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxBackgroundCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxBackgroundFlushes;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxBackgroundJobs;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxBgErrorResumeCount;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxBytesForLevelBase;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxBytesForLevelMultiplier;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_Options_setMaxBytesForLevelMultiplierAdditional;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxCompactionBytes;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxCompactionTriggerWakeupSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxFileOpeningThreads;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxLogFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxManifestFileSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxOpenFiles;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxSequentialSkipInIterations;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxSubcompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxSuccessiveMerges;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxTableFilesSizeFIFO;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxTotalWalSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxWriteBatchGroupSizeBytes;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxWriteBufferNumber;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMaxWriteBufferNumberToMaintain;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_Options_setMemTableFactory;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMemtableHugePageSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMemtableMaxRangeDeletions;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    generated::accessors::Java_org_rocksdb_Options_setMemtablePrefixBloomSizeRatio;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setMemtableWholeKeyFiltering;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_Options_setMergeOperator;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_Options_setMergeOperatorName;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setMinBlobSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMinTombstonesForRangeConversion;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setMinWriteBufferNumberToMerge;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_Options_setNewTableReaderForCompactionInputs;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setNumLevels;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setOpenFilesAsync;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setOptimizeFiltersForHits;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setParanoidChecks;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setParanoidFileChecks;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setPeriodicCompactionSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setPersistStatsToDisk;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_Options_setPrepopulateBlobCache;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::refused::Java_org_rocksdb_Options_setPreserveDeletes;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setRandomAccessMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_Options_setRateLimiter;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    generated::accessors::Java_org_rocksdb_Options_setReadTriggeredCompactionThreshold;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setRecycleLogFileNum;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setReportBgIoStats;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    hints::Java_org_rocksdb_Options_setRowCache;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setSkipCheckingSstFileSizesOnDbOpen;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setSkipStatsUpdateOnDbOpen;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setSoftPendingCompactionBytesLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_Options_setSstFileManager;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_Options_setSstPartitionerFactory;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_Options_setStatistics;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setStatsDumpPeriodSec;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setStatsHistoryBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setStatsPersistPeriodSec;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setStrictBytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setTableCacheNumshardbits;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_Options_setTableFactory;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    hints::Java_org_rocksdb_Options_setTablePropertiesCollectorFactory;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setTargetFileSizeBase;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    generated::accessors::Java_org_rocksdb_Options_setTargetFileSizeMultiplier;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setTtl;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setTwoWriteQueues;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setUnorderedWrite;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setUseAdaptiveMutex;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setUseDirectIoForFlushAndCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setUseDirectReads;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setUseFsync;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setWalBytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    options::Java_org_rocksdb_Options_setWalDir;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    choices::Java_org_rocksdb_Options_setWalFilter;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_Options_setWalRecoveryMode;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setWalSizeLimitMB;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setWalTtlSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setWritableFileMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    options::Java_org_rocksdb_Options_setWriteBufferManager;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setWriteBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_Options_setWriteDbidToManifest;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setWriteThreadMaxYieldUsec;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_Options_setWriteThreadSlowYieldUsec;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_skipCheckingSstFileSizesOnDbOpen;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_skipStatsUpdateOnDbOpen;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_softPendingCompactionBytesLimit;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_Options_statistics;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_statsDumpPeriodSec;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_statsHistoryBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_statsPersistPeriodSec;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_strictBytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_tableCacheNumshardbits;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_Options_tableFactoryName;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    hints::Java_org_rocksdb_Options_tablePropertiesCollectorFactory;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_targetFileSizeBase;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    generated::accessors::Java_org_rocksdb_Options_targetFileSizeMultiplier;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_ttl;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_twoWriteQueues;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_unorderedWrite;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_useAdaptiveMutex;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    options::Java_org_rocksdb_Options_useCappedPrefixExtractor;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_useDirectIoForFlushAndCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_useDirectReads;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    options::Java_org_rocksdb_Options_useFixedLengthPrefixExtractor;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_useFsync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_walBytesPerSync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options::Java_org_rocksdb_Options_walDir;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_Options_walRecoveryMode;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_walSizeLimitMB;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_walTtlSeconds;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_writableFileMaxBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_writeBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_Options_writeDbidToManifest;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_writeThreadMaxYieldUsec;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_Options_writeThreadSlowYieldUsec;
-const _: extern "system" fn(RawEnv, jobject, jobject, i64) -> jobject =
-    options_file::Java_org_rocksdb_OptionsUtil_getLatestOptionsFileName;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setErrorIfExists;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = events::Java_org_rocksdb_Options_setEventListeners;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_Options_setExperimentalMempurgeThreshold;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setFailIfOptionsFileError;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setForceConsistencyChecks;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setHardPendingCompactionBytesLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = options::Java_org_rocksdb_Options_setIncreaseParallelism;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_Options_setInfoLogLevel;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setInplaceUpdateNumLocks;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setInplaceUpdateSupport;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setIsFdCloseOnExec;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setKeepLogFileNum;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setLevel0FileNumCompactionTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setLevel0SlowdownWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setLevel0StopWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setLevelCompactionDynamicLevelBytes;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setLevelZeroFileNumCompactionTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setLevelZeroSlowdownWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setLevelZeroStopWritesTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setLogFileTimeToRoll;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setLogReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_setLogger__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i8) = options::Java_org_rocksdb_Options_setLogger__JJB;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setManifestPreallocationSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setManualWalFlush;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMaxBackgroundCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMaxBackgroundFlushes;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMaxBackgroundJobs;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMaxBgErrorResumeCount;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMaxBytesForLevelBase;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_Options_setMaxBytesForLevelMultiplier;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_Options_setMaxBytesForLevelMultiplierAdditional;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMaxCompactionBytes;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMaxCompactionTriggerWakeupSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMaxFileOpeningThreads;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMaxLogFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMaxManifestFileSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMaxOpenFiles;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMaxSequentialSkipInIterations;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMaxSubcompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMaxSuccessiveMerges;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMaxTableFilesSizeFIFO;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMaxTotalWalSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMaxWriteBatchGroupSizeBytes;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMaxWriteBufferNumber;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMaxWriteBufferNumberToMaintain;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_Options_setMemTableFactory;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMemtableHugePageSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMemtableMaxRangeDeletions;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_Options_setMemtablePrefixBloomSizeRatio;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setMemtableWholeKeyFiltering;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_setMergeOperator;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_Options_setMergeOperatorName;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setMinBlobSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMinTombstonesForRangeConversion;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setMinWriteBufferNumberToMerge;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::refused::Java_org_rocksdb_Options_setNewTableReaderForCompactionInputs;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setNumLevels;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setOpenFilesAsync;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setOptimizeFiltersForHits;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setParanoidChecks;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setParanoidFileChecks;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setPeriodicCompactionSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setPersistStatsToDisk;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_Options_setPrepopulateBlobCache;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::refused::Java_org_rocksdb_Options_setPreserveDeletes;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setRandomAccessMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_Options_setRateLimiter;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = generated::accessors::Java_org_rocksdb_Options_setReadTriggeredCompactionThreshold;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setRecycleLogFileNum;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setReportBgIoStats;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = hints::Java_org_rocksdb_Options_setRowCache;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setSkipCheckingSstFileSizesOnDbOpen;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setSkipStatsUpdateOnDbOpen;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setSoftPendingCompactionBytesLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_Options_setSstFileManager;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_Options_setSstPartitionerFactory;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_setStatistics;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setStatsDumpPeriodSec;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setStatsHistoryBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setStatsPersistPeriodSec;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setStrictBytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setTableCacheNumshardbits;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_setTableFactory;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = hints::Java_org_rocksdb_Options_setTablePropertiesCollectorFactory;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setTargetFileSizeBase;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = generated::accessors::Java_org_rocksdb_Options_setTargetFileSizeMultiplier;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setTtl;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setTwoWriteQueues;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setUnorderedWrite;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setUseAdaptiveMutex;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setUseDirectIoForFlushAndCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setUseDirectReads;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setUseFsync;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setWalBytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = options::Java_org_rocksdb_Options_setWalDir;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = choices::Java_org_rocksdb_Options_setWalFilter;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_Options_setWalRecoveryMode;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setWalSizeLimitMB;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setWalTtlSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setWritableFileMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = options::Java_org_rocksdb_Options_setWriteBufferManager;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setWriteBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_Options_setWriteDbidToManifest;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setWriteThreadMaxYieldUsec;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_Options_setWriteThreadSlowYieldUsec;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_skipCheckingSstFileSizesOnDbOpen;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_skipStatsUpdateOnDbOpen;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_softPendingCompactionBytesLimit;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_Options_statistics;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_statsDumpPeriodSec;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_statsHistoryBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_statsPersistPeriodSec;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_strictBytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_tableCacheNumshardbits;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_Options_tableFactoryName;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = hints::Java_org_rocksdb_Options_tablePropertiesCollectorFactory;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_targetFileSizeBase;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = generated::accessors::Java_org_rocksdb_Options_targetFileSizeMultiplier;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_ttl;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_twoWriteQueues;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_unorderedWrite;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_useAdaptiveMutex;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = options::Java_org_rocksdb_Options_useCappedPrefixExtractor;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_useDirectIoForFlushAndCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_useDirectReads;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = options::Java_org_rocksdb_Options_useFixedLengthPrefixExtractor;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_useFsync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_walBytesPerSync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options::Java_org_rocksdb_Options_walDir;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_Options_walRecoveryMode;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_walSizeLimitMB;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_walTtlSeconds;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_writableFileMaxBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_writeBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_Options_writeDbidToManifest;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_writeThreadMaxYieldUsec;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_Options_writeThreadSlowYieldUsec;
+const _: extern "system" fn(RawEnv, jobject, jobject, i64) -> jobject = options_file::Java_org_rocksdb_OptionsUtil_getLatestOptionsFileName;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, jobject) = options_file::Java_org_rocksdb_OptionsUtil_loadLatestOptions__JLjava_lang_String_2JLjava_util_List_2;
 const _: extern "system" fn(RawEnv, jobject, jobject, i64, i64, jobject, bool) = options_file::Java_org_rocksdb_OptionsUtil_loadLatestOptions__Ljava_lang_String_2JJLjava_util_List_2Z;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, jobject) = options_file::Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__JLjava_lang_String_2JLjava_util_List_2;
 const _: extern "system" fn(RawEnv, jobject, jobject, i64, i64, jobject, bool) = options_file::Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__Ljava_lang_String_2JJLjava_util_List_2Z;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    options_file::Java_org_rocksdb_OptionsUtil_readTableFormatConfig;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlobCacheHitCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlobCacheReadByte;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlobChecksumTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlobDecompressTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlobReadByte;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlobReadCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlobReadTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheFilterHitCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheHitCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheIndexHitCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheRealHandleCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheStandaloneHandleCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockChecksumTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockDecompressTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadByte;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadCpuTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBlockSeekNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBloomMemtableHitCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBloomMemtableMissCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBloomSstHitCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getBloomSstMissCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheCompressedBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertDummyCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertRealCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheUncompressedBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getCompressionDictBlockReadCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getDbConditionWaitNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getDbMutexLockNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getDecryptDataNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEncryptDataNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvCreateDirIfMissingNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvCreateDirNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvDeleteDirNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvDeleteFileNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvFileExistsNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetChildrenFileAttributesNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetChildrenNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetFileModificationTimeNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetFileSizeNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvLinkFileNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvLockFileNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewDirectoryNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewLoggerNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewRandomAccessFileNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewRandomRwFileNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewSequentialFileNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewWritableFileNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvRenameFileNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvReuseWritableFileNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getEnvUnlockFileNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getFilterBlockReadCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getFindNextUserEntryTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getFindTableNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getFromMemtableCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getFromMemtableTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getFromOutputFilesTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getGetCpuNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getIndexBlockReadCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getInternalDeleteSkippedCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getInternalKeySkippedCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getInternalMergeCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getInternalMergePointLookupCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getInternalRangeDelReseekCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getInternalRecentSkippedCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getIterNextCpuNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getIterPrevCpuNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getIterReadBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getIterSeekCpuNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getKeyLockWaitCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getKeyLockWaitTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getMergeOperatorTimeNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getMultigetReadBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getNewTableBlockIterNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getNewTableIteratorNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getNextOnMemtableCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getNumberAsyncSeek;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getPostProcessTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getPrevOnMemtableCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getReadBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getReadFilterBlockNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getReadIndexBlockNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getSecondaryCacheHitCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getSeekChildSeekCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getSeekChildSeekTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getSeekInternalSeekTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getSeekMaxHeapTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getSeekMinHeapTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getSeekOnMemtableCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getSeekOnMemtableTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getSnapshotTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getUserKeyComparisonCount;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getWriteDelayTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getWriteMemtableTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getWritePreAndPostProcessTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getWriteSchedulingFlushesCompactionsTime;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getWriteThreadWaitNanos;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_PerfContext_getWriteWalTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = options_file::Java_org_rocksdb_OptionsUtil_readTableFormatConfig;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlobCacheHitCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlobCacheReadByte;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlobChecksumTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlobDecompressTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlobReadByte;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlobReadCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlobReadTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheFilterHitCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheHitCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheIndexHitCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheRealHandleCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockCacheStandaloneHandleCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockChecksumTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockDecompressTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadByte;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadCpuTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockReadTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBlockSeekNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBloomMemtableHitCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBloomMemtableMissCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBloomSstHitCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getBloomSstMissCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheCompressedBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertDummyCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheInsertRealCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getCompressedSecCacheUncompressedBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getCompressionDictBlockReadCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getDbConditionWaitNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getDbMutexLockNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getDecryptDataNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEncryptDataNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvCreateDirIfMissingNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvCreateDirNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvDeleteDirNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvDeleteFileNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvFileExistsNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetChildrenFileAttributesNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetChildrenNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetFileModificationTimeNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvGetFileSizeNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvLinkFileNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvLockFileNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewDirectoryNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewLoggerNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewRandomAccessFileNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewRandomRwFileNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewSequentialFileNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvNewWritableFileNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvRenameFileNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvReuseWritableFileNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getEnvUnlockFileNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getFilterBlockReadCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getFindNextUserEntryTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getFindTableNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getFromMemtableCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getFromMemtableTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getFromOutputFilesTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getGetCpuNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getIndexBlockReadCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getInternalDeleteSkippedCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getInternalKeySkippedCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getInternalMergeCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getInternalMergePointLookupCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getInternalRangeDelReseekCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getInternalRecentSkippedCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getIterNextCpuNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getIterPrevCpuNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getIterReadBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getIterSeekCpuNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getKeyLockWaitCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getKeyLockWaitTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getMergeOperatorTimeNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getMultigetReadBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getNewTableBlockIterNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getNewTableIteratorNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getNextOnMemtableCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getNumberAsyncSeek;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getPostProcessTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getPrevOnMemtableCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getReadBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getReadFilterBlockNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getReadIndexBlockNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getSecondaryCacheHitCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getSeekChildSeekCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getSeekChildSeekTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getSeekInternalSeekTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getSeekMaxHeapTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getSeekMinHeapTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getSeekOnMemtableCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getSeekOnMemtableTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getSnapshotTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getUserKeyComparisonCount;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getWriteDelayTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getWriteMemtableTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getWritePreAndPostProcessTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getWriteSchedulingFlushesCompactionsTime;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getWriteThreadWaitNanos;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_PerfContext_getWriteWalTime;
 const _: extern "system" fn(RawEnv, jobject, i64) = perf::Java_org_rocksdb_PerfContext_reset;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) -> jobject =
-    perf::Java_org_rocksdb_PerfContext_toString;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    hints::Java_org_rocksdb_PersistentCache_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    hints::Java_org_rocksdb_PersistentCache_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, i64, bool) -> i64 =
-    hints::Java_org_rocksdb_PersistentCache_newPersistentCache;
-const _: extern "system" fn(RawEnv, jobject, i32, i32, f64, i32, i32, i8, bool, bool) -> i64 =
-    table::Java_org_rocksdb_PlainTableConfig_newTableFactoryHandle;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_RateLimiter_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_RateLimiter_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    tuning::Java_org_rocksdb_RateLimiter_getBytesPerSecond;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    tuning::Java_org_rocksdb_RateLimiter_getSingleBurstBytes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    tuning::Java_org_rocksdb_RateLimiter_getTotalBytesThrough;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    tuning::Java_org_rocksdb_RateLimiter_getTotalRequests;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i32, i8, bool) -> i64 =
-    tuning::Java_org_rocksdb_RateLimiter_newRateLimiterHandle;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_RateLimiter_request;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_RateLimiter_setBytesPerSecond;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ReadOptions_asyncIo;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ReadOptions_autoPrefixMode;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ReadOptions_backgroundPurgeOnIteratorCleanup;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    call_options::Java_org_rocksdb_ReadOptions_copyReadOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ReadOptions_deadline;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    call_options::Java_org_rocksdb_ReadOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    call_options::Java_org_rocksdb_ReadOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ReadOptions_fillCache;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ReadOptions_ignoreRangeDeletions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ReadOptions_ioTimeout;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_ReadOptions_iterStartSeqnum;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    call_options::Java_org_rocksdb_ReadOptions_iterStartTs;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    call_options::Java_org_rocksdb_ReadOptions_iterateLowerBound;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    call_options::Java_org_rocksdb_ReadOptions_iterateUpperBound;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ReadOptions_managed;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ReadOptions_maxSkippableInternalKeys;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    call_options::Java_org_rocksdb_ReadOptions_newReadOptions__;
-const _: extern "system" fn(RawEnv, jobject, bool, bool) -> i64 =
-    call_options::Java_org_rocksdb_ReadOptions_newReadOptions__ZZ;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ReadOptions_pinData;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ReadOptions_prefixSameAsStart;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    generated::accessors::Java_org_rocksdb_ReadOptions_readTier;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ReadOptions_readaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setAsyncIo;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setAutoPrefixMode;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setBackgroundPurgeOnIteratorCleanup;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setDeadline;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setFillCache;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setIgnoreRangeDeletions;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setIoTimeout;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::refused::Java_org_rocksdb_ReadOptions_setIterStartSeqnum;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    call_options::Java_org_rocksdb_ReadOptions_setIterStartTs;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    call_options::Java_org_rocksdb_ReadOptions_setIterateLowerBound;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    call_options::Java_org_rocksdb_ReadOptions_setIterateUpperBound;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setManaged;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setMaxSkippableInternalKeys;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setPinData;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setPrefixSameAsStart;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setReadTier;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setReadaheadSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    call_options::Java_org_rocksdb_ReadOptions_setSnapshot;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    choices::Java_org_rocksdb_ReadOptions_setTableFilter;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setTailing;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    call_options::Java_org_rocksdb_ReadOptions_setTimestamp;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setTotalOrderSeek;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setValueSizeSoftLimit;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_ReadOptions_setVerifyChecksums;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    call_options::Java_org_rocksdb_ReadOptions_snapshot;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ReadOptions_tailing;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    call_options::Java_org_rocksdb_ReadOptions_timestamp;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ReadOptions_totalOrderSeek;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_ReadOptions_valueSizeSoftLimit;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_ReadOptions_verifyChecksums;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) -> jobject = perf::Java_org_rocksdb_PerfContext_toString;
+const _: extern "system" fn(RawEnv, jobject, i64) = hints::Java_org_rocksdb_PersistentCache_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = hints::Java_org_rocksdb_PersistentCache_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, i64, bool) -> i64 = hints::Java_org_rocksdb_PersistentCache_newPersistentCache;
+const _: extern "system" fn(RawEnv, jobject, i32, i32, f64, i32, i32, i8, bool, bool) -> i64 = table::Java_org_rocksdb_PlainTableConfig_newTableFactoryHandle;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_RateLimiter_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_RateLimiter_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = tuning::Java_org_rocksdb_RateLimiter_getBytesPerSecond;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = tuning::Java_org_rocksdb_RateLimiter_getSingleBurstBytes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = tuning::Java_org_rocksdb_RateLimiter_getTotalBytesThrough;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = tuning::Java_org_rocksdb_RateLimiter_getTotalRequests;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i32, i8, bool) -> i64 = tuning::Java_org_rocksdb_RateLimiter_newRateLimiterHandle;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_RateLimiter_request;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_RateLimiter_setBytesPerSecond;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ReadOptions_asyncIo;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ReadOptions_autoPrefixMode;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ReadOptions_backgroundPurgeOnIteratorCleanup;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = call_options::Java_org_rocksdb_ReadOptions_copyReadOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ReadOptions_deadline;
+const _: extern "system" fn(RawEnv, jobject, i64) = call_options::Java_org_rocksdb_ReadOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = call_options::Java_org_rocksdb_ReadOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ReadOptions_fillCache;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ReadOptions_ignoreRangeDeletions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ReadOptions_ioTimeout;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::refused::Java_org_rocksdb_ReadOptions_iterStartSeqnum;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = call_options::Java_org_rocksdb_ReadOptions_iterStartTs;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = call_options::Java_org_rocksdb_ReadOptions_iterateLowerBound;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = call_options::Java_org_rocksdb_ReadOptions_iterateUpperBound;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ReadOptions_managed;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ReadOptions_maxSkippableInternalKeys;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = call_options::Java_org_rocksdb_ReadOptions_newReadOptions__;
+const _: extern "system" fn(RawEnv, jobject, bool, bool) -> i64 = call_options::Java_org_rocksdb_ReadOptions_newReadOptions__ZZ;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ReadOptions_pinData;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ReadOptions_prefixSameAsStart;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = generated::accessors::Java_org_rocksdb_ReadOptions_readTier;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ReadOptions_readaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ReadOptions_setAsyncIo;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ReadOptions_setAutoPrefixMode;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ReadOptions_setBackgroundPurgeOnIteratorCleanup;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ReadOptions_setDeadline;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ReadOptions_setFillCache;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ReadOptions_setIgnoreRangeDeletions;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ReadOptions_setIoTimeout;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::refused::Java_org_rocksdb_ReadOptions_setIterStartSeqnum;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = call_options::Java_org_rocksdb_ReadOptions_setIterStartTs;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = call_options::Java_org_rocksdb_ReadOptions_setIterateLowerBound;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = call_options::Java_org_rocksdb_ReadOptions_setIterateUpperBound;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ReadOptions_setManaged;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ReadOptions_setMaxSkippableInternalKeys;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ReadOptions_setPinData;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ReadOptions_setPrefixSameAsStart;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = generated::accessors::Java_org_rocksdb_ReadOptions_setReadTier;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ReadOptions_setReadaheadSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = call_options::Java_org_rocksdb_ReadOptions_setSnapshot;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = choices::Java_org_rocksdb_ReadOptions_setTableFilter;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ReadOptions_setTailing;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = call_options::Java_org_rocksdb_ReadOptions_setTimestamp;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ReadOptions_setTotalOrderSeek;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_ReadOptions_setValueSizeSoftLimit;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_ReadOptions_setVerifyChecksums;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = call_options::Java_org_rocksdb_ReadOptions_snapshot;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ReadOptions_tailing;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = call_options::Java_org_rocksdb_ReadOptions_timestamp;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ReadOptions_totalOrderSeek;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_ReadOptions_valueSizeSoftLimit;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_ReadOptions_verifyChecksums;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = filters::Java_org_rocksdb_RemoveConsumeQueueCompactionFilter_createNewRemoveConsumeQueueCompactionFilter0;
 const _: extern "system" fn(RawEnv, jobject) -> i64 = filters::Java_org_rocksdb_RemoveEmptyValueCompactionFilter_createNewRemoveEmptyValueCompactionFilter0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    backup::Java_org_rocksdb_RestoreOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    backup::Java_org_rocksdb_RestoreOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, bool) -> i64 =
-    backup::Java_org_rocksdb_RestoreOptions_newRestoreOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    filters::Java_org_rocksdb_RocksCallbackObject_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_abortAllCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    database_calls::Java_org_rocksdb_RocksDB_cancelAllBackgroundWork;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) =
-    files::Java_org_rocksdb_RocksDB_clipColumnFamily;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_closeDatabase;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32, i64) -> jobject =
-    files::Java_org_rocksdb_RocksDB_compactFiles;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_compactRange;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_continueBackgroundWork;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject =
-    family::Java_org_rocksdb_RocksDB_createColumnFamilies__JJ_3_3B;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) -> jobject =
-    family::Java_org_rocksdb_RocksDB_createColumnFamilies__J_3J_3_3B;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) -> i64 =
-    family::Java_org_rocksdb_RocksDB_createColumnFamily;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, i64, jobject) -> i64 =
-    files::Java_org_rocksdb_RocksDB_createColumnFamilyWithImport;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32) =
-    write::Java_org_rocksdb_RocksDB_delete__JJ_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_delete__JJ_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    write::Java_org_rocksdb_RocksDB_delete__J_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_delete__J_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_deleteDirect;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    generated::refused::Java_org_rocksdb_RocksDB_deleteFile;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, bool) =
-    files::Java_org_rocksdb_RocksDB_deleteFilesInRanges;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) =
-    write::Java_org_rocksdb_RocksDB_deleteRange__JJ_3BII_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_deleteRange__JJ_3BII_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) =
-    write::Java_org_rocksdb_RocksDB_deleteRange__J_3BII_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_deleteRange__J_3BII_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, jobject, i64) =
-    open::Java_org_rocksdb_RocksDB_destroyDB;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_disableFileDeletions;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    family::Java_org_rocksdb_RocksDB_dropColumnFamilies;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    family::Java_org_rocksdb_RocksDB_dropColumnFamily;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    database_calls::Java_org_rocksdb_RocksDB_enableAutoCompaction;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_enableFileDeletions__J;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    database_calls::Java_org_rocksdb_RocksDB_enableFileDeletions__JZ;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    generated::refused::Java_org_rocksdb_RocksDB_endTrace;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) =
-    database_calls::Java_org_rocksdb_RocksDB_flush;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    database_calls::Java_org_rocksdb_RocksDB_flushWal;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32) -> jobject =
-    read::Java_org_rocksdb_RocksDB_get__JJ_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, i64) -> jobject =
-    read::Java_org_rocksdb_RocksDB_get__JJ_3BIIJ;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    i64,
-    jobject,
-    i32,
-    i32,
-    jobject,
-    i32,
-    i32,
-) -> i32 = read::Java_org_rocksdb_RocksDB_get__JJ_3BII_3BII;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    i64,
-    jobject,
-    i32,
-    i32,
-    jobject,
-    i32,
-    i32,
-    i64,
-) -> i32 = read::Java_org_rocksdb_RocksDB_get__JJ_3BII_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> jobject =
-    read::Java_org_rocksdb_RocksDB_get__J_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) -> jobject =
-    read::Java_org_rocksdb_RocksDB_get__J_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) -> i32 =
-    read::Java_org_rocksdb_RocksDB_get__J_3BII_3BII;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    jobject,
-    i32,
-    i32,
-    jobject,
-    i32,
-    i32,
-    i64,
-) -> i32 = read::Java_org_rocksdb_RocksDB_get__J_3BII_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) -> i64 =
-    properties::Java_org_rocksdb_RocksDB_getAggregatedLongProperty;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> jobject =
-    properties::Java_org_rocksdb_RocksDB_getApproximateMemTableStats;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i8) -> jobject =
-    inspect::Java_org_rocksdb_RocksDB_getApproximateSizes;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
-    inspect::Java_org_rocksdb_RocksDB_getColumnFamilyMetaData;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    database_calls::Java_org_rocksdb_RocksDB_getDBOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    database_calls::Java_org_rocksdb_RocksDB_getDefaultColumnFamily;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    i64,
-    jobject,
-    i32,
-    i32,
-    jobject,
-    i32,
-    i32,
-    i64,
-) -> i32 = read::Java_org_rocksdb_RocksDB_getDirect;
+const _: extern "system" fn(RawEnv, jobject, i64) = backup::Java_org_rocksdb_RestoreOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = backup::Java_org_rocksdb_RestoreOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, bool) -> i64 = backup::Java_org_rocksdb_RestoreOptions_newRestoreOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) = filters::Java_org_rocksdb_RocksCallbackObject_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_abortAllCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = database_calls::Java_org_rocksdb_RocksDB_cancelAllBackgroundWork;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) = files::Java_org_rocksdb_RocksDB_clipColumnFamily;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_closeDatabase;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32, i64) -> jobject = files::Java_org_rocksdb_RocksDB_compactFiles;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, i64) = database_calls::Java_org_rocksdb_RocksDB_compactRange;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_continueBackgroundWork;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject = family::Java_org_rocksdb_RocksDB_createColumnFamilies__JJ_3_3B;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) -> jobject = family::Java_org_rocksdb_RocksDB_createColumnFamilies__J_3J_3_3B;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) -> i64 = family::Java_org_rocksdb_RocksDB_createColumnFamily;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, i64, jobject) -> i64 = files::Java_org_rocksdb_RocksDB_createColumnFamilyWithImport;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32) = write::Java_org_rocksdb_RocksDB_delete__JJ_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, i64) = write::Java_org_rocksdb_RocksDB_delete__JJ_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = write::Java_org_rocksdb_RocksDB_delete__J_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) = write::Java_org_rocksdb_RocksDB_delete__J_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, i64) = write::Java_org_rocksdb_RocksDB_deleteDirect;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = generated::refused::Java_org_rocksdb_RocksDB_deleteFile;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, bool) = files::Java_org_rocksdb_RocksDB_deleteFilesInRanges;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) = write::Java_org_rocksdb_RocksDB_deleteRange__JJ_3BII_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) = write::Java_org_rocksdb_RocksDB_deleteRange__JJ_3BII_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = write::Java_org_rocksdb_RocksDB_deleteRange__J_3BII_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) = write::Java_org_rocksdb_RocksDB_deleteRange__J_3BII_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, jobject, i64) = open::Java_org_rocksdb_RocksDB_destroyDB;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_disableFileDeletions;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = family::Java_org_rocksdb_RocksDB_dropColumnFamilies;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = family::Java_org_rocksdb_RocksDB_dropColumnFamily;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = database_calls::Java_org_rocksdb_RocksDB_enableAutoCompaction;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_enableFileDeletions__J;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = database_calls::Java_org_rocksdb_RocksDB_enableFileDeletions__JZ;
+const _: extern "system" fn(RawEnv, jobject, i64) = generated::refused::Java_org_rocksdb_RocksDB_endTrace;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) = database_calls::Java_org_rocksdb_RocksDB_flush;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = database_calls::Java_org_rocksdb_RocksDB_flushWal;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32) -> jobject = read::Java_org_rocksdb_RocksDB_get__JJ_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, i64) -> jobject = read::Java_org_rocksdb_RocksDB_get__JJ_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) -> i32 = read::Java_org_rocksdb_RocksDB_get__JJ_3BII_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) -> i32 = read::Java_org_rocksdb_RocksDB_get__JJ_3BII_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> jobject = read::Java_org_rocksdb_RocksDB_get__J_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) -> jobject = read::Java_org_rocksdb_RocksDB_get__J_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) -> i32 = read::Java_org_rocksdb_RocksDB_get__J_3BII_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) -> i32 = read::Java_org_rocksdb_RocksDB_get__J_3BII_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) -> i64 = properties::Java_org_rocksdb_RocksDB_getAggregatedLongProperty;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> jobject = properties::Java_org_rocksdb_RocksDB_getApproximateMemTableStats;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i8) -> jobject = inspect::Java_org_rocksdb_RocksDB_getApproximateSizes;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject = inspect::Java_org_rocksdb_RocksDB_getColumnFamilyMetaData;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = database_calls::Java_org_rocksdb_RocksDB_getDBOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = database_calls::Java_org_rocksdb_RocksDB_getDefaultColumnFamily;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) -> i32 = read::Java_org_rocksdb_RocksDB_getDirect;
 const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = inspect::Java_org_rocksdb_RocksDB_getEnv;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    database_calls::Java_org_rocksdb_RocksDB_getLatestSequenceNumber;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) -> jobject =
-    inspect::Java_org_rocksdb_RocksDB_getLiveFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    files::Java_org_rocksdb_RocksDB_getLiveFilesMetaData;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> i64 =
-    properties::Java_org_rocksdb_RocksDB_getLongProperty;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject =
-    properties::Java_org_rocksdb_RocksDB_getMapProperty;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    database_calls::Java_org_rocksdb_RocksDB_getName;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
-    database_calls::Java_org_rocksdb_RocksDB_getOptions;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    perf::Java_org_rocksdb_RocksDB_getPerfContextNative;
-const _: extern "system" fn(RawEnv, jobject) -> i8 =
-    perf::Java_org_rocksdb_RocksDB_getPerfLevelNative;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
-    table_properties::Java_org_rocksdb_RocksDB_getPropertiesOfAllTables;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject =
-    table_properties::Java_org_rocksdb_RocksDB_getPropertiesOfTablesInRange;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject =
-    properties::Java_org_rocksdb_RocksDB_getProperty;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    snapshot::Java_org_rocksdb_RocksDB_getSnapshot;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    inspect::Java_org_rocksdb_RocksDB_getSortedWalFiles;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    inspect::Java_org_rocksdb_RocksDB_getUpdatesSince;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64) =
-    files::Java_org_rocksdb_RocksDB_ingestExternalFile;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    database_calls::Java_org_rocksdb_RocksDB_iterator__J;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    database_calls::Java_org_rocksdb_RocksDB_iterator__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    database_calls::Java_org_rocksdb_RocksDB_iterator__JJJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    database_calls::Java_org_rocksdb_RocksDB_iteratorCF__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    database_calls::Java_org_rocksdb_RocksDB_iteratorCF__JJJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64) -> jobject =
-    iterator::Java_org_rocksdb_RocksDB_iterators;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> bool =
-    read::Java_org_rocksdb_RocksDB_keyExists;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> bool =
-    read::Java_org_rocksdb_RocksDB_keyExistsDirect;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> bool =
-    read::Java_org_rocksdb_RocksDB_keyMayExist;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> bool =
-    read::Java_org_rocksdb_RocksDB_keyMayExistDirect;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    i64,
-    i64,
-    jobject,
-    i32,
-    i32,
-    jobject,
-    i32,
-    i32,
-) -> jobject = read::Java_org_rocksdb_RocksDB_keyMayExistDirectFoundValue;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> jobject =
-    files::Java_org_rocksdb_RocksDB_keyMayExistFoundValue;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
-    database_calls::Java_org_rocksdb_RocksDB_level0StopWriteTrigger;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> jobject =
-    open::Java_org_rocksdb_RocksDB_listColumnFamilies;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
-    database_calls::Java_org_rocksdb_RocksDB_maxMemCompactionLevel;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) =
-    write::Java_org_rocksdb_RocksDB_merge__JJ_3BII_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_merge__JJ_3BII_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) =
-    write::Java_org_rocksdb_RocksDB_merge__J_3BII_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_merge__J_3BII_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_mergeDirect;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = database_calls::Java_org_rocksdb_RocksDB_getLatestSequenceNumber;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) -> jobject = inspect::Java_org_rocksdb_RocksDB_getLiveFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = files::Java_org_rocksdb_RocksDB_getLiveFilesMetaData;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> i64 = properties::Java_org_rocksdb_RocksDB_getLongProperty;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject = properties::Java_org_rocksdb_RocksDB_getMapProperty;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = database_calls::Java_org_rocksdb_RocksDB_getName;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject = database_calls::Java_org_rocksdb_RocksDB_getOptions;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = perf::Java_org_rocksdb_RocksDB_getPerfContextNative;
+const _: extern "system" fn(RawEnv, jobject) -> i8 = perf::Java_org_rocksdb_RocksDB_getPerfLevelNative;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject = table_properties::Java_org_rocksdb_RocksDB_getPropertiesOfAllTables;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject = table_properties::Java_org_rocksdb_RocksDB_getPropertiesOfTablesInRange;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject = properties::Java_org_rocksdb_RocksDB_getProperty;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = snapshot::Java_org_rocksdb_RocksDB_getSnapshot;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = inspect::Java_org_rocksdb_RocksDB_getSortedWalFiles;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = inspect::Java_org_rocksdb_RocksDB_getUpdatesSince;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64) = files::Java_org_rocksdb_RocksDB_ingestExternalFile;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = database_calls::Java_org_rocksdb_RocksDB_iterator__J;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = database_calls::Java_org_rocksdb_RocksDB_iterator__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 = database_calls::Java_org_rocksdb_RocksDB_iterator__JJJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = database_calls::Java_org_rocksdb_RocksDB_iteratorCF__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 = database_calls::Java_org_rocksdb_RocksDB_iteratorCF__JJJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64) -> jobject = iterator::Java_org_rocksdb_RocksDB_iterators;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> bool = read::Java_org_rocksdb_RocksDB_keyExists;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> bool = read::Java_org_rocksdb_RocksDB_keyExistsDirect;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> bool = read::Java_org_rocksdb_RocksDB_keyMayExist;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> bool = read::Java_org_rocksdb_RocksDB_keyMayExistDirect;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32, jobject, i32, i32) -> jobject = read::Java_org_rocksdb_RocksDB_keyMayExistDirectFoundValue;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i32) -> jobject = files::Java_org_rocksdb_RocksDB_keyMayExistFoundValue;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 = database_calls::Java_org_rocksdb_RocksDB_level0StopWriteTrigger;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> jobject = open::Java_org_rocksdb_RocksDB_listColumnFamilies;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 = database_calls::Java_org_rocksdb_RocksDB_maxMemCompactionLevel;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) = write::Java_org_rocksdb_RocksDB_merge__JJ_3BII_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) = write::Java_org_rocksdb_RocksDB_merge__JJ_3BII_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = write::Java_org_rocksdb_RocksDB_merge__J_3BII_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) = write::Java_org_rocksdb_RocksDB_merge__J_3BII_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) = write::Java_org_rocksdb_RocksDB_mergeDirect;
 const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject, jobject, jobject, jobject, jobject) = read::Java_org_rocksdb_RocksDB_multiGet__JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteBuffer_2_3I_3Lorg_rocksdb_Status_2;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject) -> jobject =
-    read::Java_org_rocksdb_RocksDB_multiGet__JJ_3_3B_3I_3I;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    i64,
-    jobject,
-    jobject,
-    jobject,
-    jobject,
-) -> jobject = read::Java_org_rocksdb_RocksDB_multiGet__JJ_3_3B_3I_3I_3J;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject) -> jobject =
-    read::Java_org_rocksdb_RocksDB_multiGet__J_3_3B_3I_3I;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject, jobject) -> jobject =
-    read::Java_org_rocksdb_RocksDB_multiGet__J_3_3B_3I_3I_3J;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 =
-    database_calls::Java_org_rocksdb_RocksDB_numberLevels;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 =
-    open::Java_org_rocksdb_RocksDB_open__JLjava_lang_String_2;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject) -> jobject =
-    open::Java_org_rocksdb_RocksDB_open__JLjava_lang_String_2_3_3B_3J;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) -> i64 =
-    open::Java_org_rocksdb_RocksDB_openAsSecondary__JLjava_lang_String_2Ljava_lang_String_2;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject, jobject) -> jobject =
-    open::Java_org_rocksdb_RocksDB_openAsSecondary__JLjava_lang_String_2Ljava_lang_String_2_3_3B_3J;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, bool) -> i64 =
-    open::Java_org_rocksdb_RocksDB_openROnly__JLjava_lang_String_2Z;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject, bool) -> jobject =
-    open::Java_org_rocksdb_RocksDB_openROnly__JLjava_lang_String_2_3_3B_3JZ;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_pauseBackgroundWork;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i32) =
-    database_calls::Java_org_rocksdb_RocksDB_promoteL0;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) =
-    write::Java_org_rocksdb_RocksDB_put__JJ_3BII_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_put__JJ_3BII_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) =
-    write::Java_org_rocksdb_RocksDB_put__J_3BII_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_put__J_3BII_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_putDirect;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    snapshot::Java_org_rocksdb_RocksDB_releaseSnapshot;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_resetStats;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_resumeAllCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    database_calls::Java_org_rocksdb_RocksDB_setDBOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject) =
-    database_calls::Java_org_rocksdb_RocksDB_setOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject) -> jobject = read::Java_org_rocksdb_RocksDB_multiGet__JJ_3_3B_3I_3I;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject, jobject) -> jobject = read::Java_org_rocksdb_RocksDB_multiGet__JJ_3_3B_3I_3I_3J;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject) -> jobject = read::Java_org_rocksdb_RocksDB_multiGet__J_3_3B_3I_3I;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject, jobject) -> jobject = read::Java_org_rocksdb_RocksDB_multiGet__J_3_3B_3I_3I_3J;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i32 = database_calls::Java_org_rocksdb_RocksDB_numberLevels;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 = open::Java_org_rocksdb_RocksDB_open__JLjava_lang_String_2;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject) -> jobject = open::Java_org_rocksdb_RocksDB_open__JLjava_lang_String_2_3_3B_3J;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) -> i64 = open::Java_org_rocksdb_RocksDB_openAsSecondary__JLjava_lang_String_2Ljava_lang_String_2;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject, jobject) -> jobject = open::Java_org_rocksdb_RocksDB_openAsSecondary__JLjava_lang_String_2Ljava_lang_String_2_3_3B_3J;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, bool) -> i64 = open::Java_org_rocksdb_RocksDB_openROnly__JLjava_lang_String_2Z;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject, bool) -> jobject = open::Java_org_rocksdb_RocksDB_openROnly__JLjava_lang_String_2_3_3B_3JZ;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_pauseBackgroundWork;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i32) = database_calls::Java_org_rocksdb_RocksDB_promoteL0;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32) = write::Java_org_rocksdb_RocksDB_put__JJ_3BII_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) = write::Java_org_rocksdb_RocksDB_put__JJ_3BII_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = write::Java_org_rocksdb_RocksDB_put__J_3BII_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) = write::Java_org_rocksdb_RocksDB_put__J_3BII_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) = write::Java_org_rocksdb_RocksDB_putDirect;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = snapshot::Java_org_rocksdb_RocksDB_releaseSnapshot;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_resetStats;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_resumeAllCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) = database_calls::Java_org_rocksdb_RocksDB_setDBOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject) = database_calls::Java_org_rocksdb_RocksDB_setOptions;
 const _: extern "system" fn(RawEnv, jobject, i8) = perf::Java_org_rocksdb_RocksDB_setPerfLevel;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> bool =
-    generated::refused::Java_org_rocksdb_RocksDB_setPreserveDeletesSequenceNumber;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) =
-    write::Java_org_rocksdb_RocksDB_singleDelete__JJ_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_singleDelete__JJ_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    write::Java_org_rocksdb_RocksDB_singleDelete__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    write::Java_org_rocksdb_RocksDB_singleDelete__J_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) =
-    generated::refused::Java_org_rocksdb_RocksDB_startTrace;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject =
-    database_calls::Java_org_rocksdb_RocksDB_suggestCompactRange;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_syncWal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_tryCatchUpWithPrimary;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_RocksDB_verifyChecksum;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> bool = generated::refused::Java_org_rocksdb_RocksDB_setPreserveDeletesSequenceNumber;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) = write::Java_org_rocksdb_RocksDB_singleDelete__JJ_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64) = write::Java_org_rocksdb_RocksDB_singleDelete__JJ_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = write::Java_org_rocksdb_RocksDB_singleDelete__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = write::Java_org_rocksdb_RocksDB_singleDelete__J_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) = generated::refused::Java_org_rocksdb_RocksDB_startTrace;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> jobject = database_calls::Java_org_rocksdb_RocksDB_suggestCompactRange;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_syncWal;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_tryCatchUpWithPrimary;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_RocksDB_verifyChecksum;
 const _: extern "system" fn(RawEnv, jobject) -> i32 = open::Java_org_rocksdb_RocksDB_version;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) =
-    write::Java_org_rocksdb_RocksDB_write0;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) =
-    write::Java_org_rocksdb_RocksDB_write1;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_RocksEnv_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_RocksEnv_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    iterator::Java_org_rocksdb_RocksIterator_isValid0;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    iterator::Java_org_rocksdb_RocksIterator_isValid0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    iterator::Java_org_rocksdb_RocksIterator_key0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    iterator::Java_org_rocksdb_RocksIterator_keyByteArray0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    iterator::Java_org_rocksdb_RocksIterator_keyDirect0;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) = write::Java_org_rocksdb_RocksDB_write0;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) = write::Java_org_rocksdb_RocksDB_write1;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_RocksEnv_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_RocksEnv_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = iterator::Java_org_rocksdb_RocksIterator_isValid0;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = iterator::Java_org_rocksdb_RocksIterator_isValid0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = iterator::Java_org_rocksdb_RocksIterator_key0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 = iterator::Java_org_rocksdb_RocksIterator_keyByteArray0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 = iterator::Java_org_rocksdb_RocksIterator_keyDirect0;
 const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_next0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_next0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_next0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_prev0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_prev0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_refresh0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_refresh0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_refresh1;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seek0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seek0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seekByteArray0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seekByteArray0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seekDirect0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seekDirect0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seekForPrev0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seekForPrev0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seekForPrevByteArray0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seekForPrevByteArray0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seekForPrevDirect0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_RocksIterator_seekForPrevDirect0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_seekToFirst0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_seekToFirst0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_seekToLast0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_seekToLast0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_status0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_RocksIterator_status0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    iterator::Java_org_rocksdb_RocksIterator_value0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    iterator::Java_org_rocksdb_RocksIterator_valueByteArray0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    iterator::Java_org_rocksdb_RocksIterator_valueDirect0;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    options::Java_org_rocksdb_RocksMemEnv_createMemEnv;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_RocksMemEnv_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    options::Java_org_rocksdb_RocksMemEnv_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    tuning::Java_org_rocksdb_SkipListMemTableConfig_newMemTableFactoryHandle0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_prev0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_refresh0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_refresh0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = iterator::Java_org_rocksdb_RocksIterator_refresh1;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = iterator::Java_org_rocksdb_RocksIterator_seek0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = iterator::Java_org_rocksdb_RocksIterator_seek0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_RocksIterator_seekByteArray0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_RocksIterator_seekByteArray0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_RocksIterator_seekDirect0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_RocksIterator_seekDirect0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = iterator::Java_org_rocksdb_RocksIterator_seekForPrev0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = iterator::Java_org_rocksdb_RocksIterator_seekForPrev0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_RocksIterator_seekForPrevByteArray0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_RocksIterator_seekForPrevByteArray0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_RocksIterator_seekForPrevDirect0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_RocksIterator_seekForPrevDirect0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_seekToFirst0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_seekToFirst0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_seekToLast0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_seekToLast0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_status0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_RocksIterator_status0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = iterator::Java_org_rocksdb_RocksIterator_value0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 = iterator::Java_org_rocksdb_RocksIterator_valueByteArray0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 = iterator::Java_org_rocksdb_RocksIterator_valueDirect0;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = options::Java_org_rocksdb_RocksMemEnv_createMemEnv;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_RocksMemEnv_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = options::Java_org_rocksdb_RocksMemEnv_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = tuning::Java_org_rocksdb_SkipListMemTableConfig_newMemTableFactoryHandle0;
 const _: extern "system" fn(RawEnv, jobject, i64, bool, i64) = slice::Java_org_rocksdb_Slice_clear0;
-const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 =
-    slice::Java_org_rocksdb_Slice_createNewSlice0;
-const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    slice::Java_org_rocksdb_Slice_createNewSlice1;
+const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 = slice::Java_org_rocksdb_Slice_createNewSlice0;
+const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 = slice::Java_org_rocksdb_Slice_createNewSlice1;
 const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = slice::Java_org_rocksdb_Slice_data0;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    slice::Java_org_rocksdb_Slice_disposeInternalBuf;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    slice::Java_org_rocksdb_Slice_removePrefix0;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    snapshot::Java_org_rocksdb_Snapshot_getSequenceNumber;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_SstFileManager_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_SstFileManager_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    tuning::Java_org_rocksdb_SstFileManager_getDeleteRateBytesPerSecond;
-const _: extern "system" fn(RawEnv, jobject, i64) -> f64 =
-    tuning::Java_org_rocksdb_SstFileManager_getMaxTrashDBRatio;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    tuning::Java_org_rocksdb_SstFileManager_getTotalSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    tuning::Java_org_rocksdb_SstFileManager_getTrackedFiles;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    tuning::Java_org_rocksdb_SstFileManager_isMaxAllowedSpaceReached;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    tuning::Java_org_rocksdb_SstFileManager_isMaxAllowedSpaceReachedIncludingCompactions;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, f64, i64) -> i64 =
-    tuning::Java_org_rocksdb_SstFileManager_newSstFileManager;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_SstFileManager_setCompactionBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_SstFileManager_setDeleteRateBytesPerSecond;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    tuning::Java_org_rocksdb_SstFileManager_setMaxAllowedSpaceUsage;
-const _: extern "system" fn(RawEnv, jobject, i64, f64) =
-    tuning::Java_org_rocksdb_SstFileManager_setMaxTrashDBRatio;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    table_file::Java_org_rocksdb_SstFileReader_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    table_file::Java_org_rocksdb_SstFileReader_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    table_file::Java_org_rocksdb_SstFileReader_getTableProperties;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    table_file::Java_org_rocksdb_SstFileReader_newIterator;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    table_file::Java_org_rocksdb_SstFileReader_newSstFileReader;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    table_file::Java_org_rocksdb_SstFileReader_open;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    table_file::Java_org_rocksdb_SstFileReader_verifyChecksum;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_isValid0;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_isValid0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_key0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_keyByteArray0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_keyDirect0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_next0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_next0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_prev0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_prev0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_refresh0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_refresh0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_refresh1;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seek0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seek0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekByteArray0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekByteArray0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekDirect0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekDirect0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrev0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrev0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevByteArray0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevByteArray0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevDirect0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevDirect0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekToFirst0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekToFirst0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekToLast0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_seekToLast0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_status0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_status0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_value0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_valueByteArray0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 =
-    iterator::Java_org_rocksdb_SstFileReaderIterator_valueDirect0;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    files::Java_org_rocksdb_SstFileWriter_delete__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    files::Java_org_rocksdb_SstFileWriter_delete__J_3B;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    files::Java_org_rocksdb_SstFileWriter_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    files::Java_org_rocksdb_SstFileWriter_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    files::Java_org_rocksdb_SstFileWriter_fileSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = slice::Java_org_rocksdb_Slice_disposeInternalBuf;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = slice::Java_org_rocksdb_Slice_removePrefix0;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = snapshot::Java_org_rocksdb_Snapshot_getSequenceNumber;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_SstFileManager_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_SstFileManager_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = tuning::Java_org_rocksdb_SstFileManager_getDeleteRateBytesPerSecond;
+const _: extern "system" fn(RawEnv, jobject, i64) -> f64 = tuning::Java_org_rocksdb_SstFileManager_getMaxTrashDBRatio;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = tuning::Java_org_rocksdb_SstFileManager_getTotalSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = tuning::Java_org_rocksdb_SstFileManager_getTrackedFiles;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = tuning::Java_org_rocksdb_SstFileManager_isMaxAllowedSpaceReached;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = tuning::Java_org_rocksdb_SstFileManager_isMaxAllowedSpaceReachedIncludingCompactions;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, f64, i64) -> i64 = tuning::Java_org_rocksdb_SstFileManager_newSstFileManager;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_SstFileManager_setCompactionBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_SstFileManager_setDeleteRateBytesPerSecond;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = tuning::Java_org_rocksdb_SstFileManager_setMaxAllowedSpaceUsage;
+const _: extern "system" fn(RawEnv, jobject, i64, f64) = tuning::Java_org_rocksdb_SstFileManager_setMaxTrashDBRatio;
+const _: extern "system" fn(RawEnv, jobject, i64) = table_file::Java_org_rocksdb_SstFileReader_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = table_file::Java_org_rocksdb_SstFileReader_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = table_file::Java_org_rocksdb_SstFileReader_getTableProperties;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = table_file::Java_org_rocksdb_SstFileReader_newIterator;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = table_file::Java_org_rocksdb_SstFileReader_newSstFileReader;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = table_file::Java_org_rocksdb_SstFileReader_open;
+const _: extern "system" fn(RawEnv, jobject, i64) = table_file::Java_org_rocksdb_SstFileReader_verifyChecksum;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = iterator::Java_org_rocksdb_SstFileReaderIterator_isValid0;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = iterator::Java_org_rocksdb_SstFileReaderIterator_isValid0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = iterator::Java_org_rocksdb_SstFileReaderIterator_key0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 = iterator::Java_org_rocksdb_SstFileReaderIterator_keyByteArray0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 = iterator::Java_org_rocksdb_SstFileReaderIterator_keyDirect0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_next0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_next0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_prev0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_prev0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_refresh0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_refresh0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_refresh1;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seek0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seek0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekByteArray0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekByteArray0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekDirect0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekDirect0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrev0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrev0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevByteArray0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevByteArray0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevDirect0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekForPrevDirect0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekToFirst0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekToFirst0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekToLast0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_seekToLast0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_status0;
+const _: extern "system" fn(RawEnv, jobject, i64) = iterator::Java_org_rocksdb_SstFileReaderIterator_status0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = iterator::Java_org_rocksdb_SstFileReaderIterator_value0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 = iterator::Java_org_rocksdb_SstFileReaderIterator_valueByteArray0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) -> i32 = iterator::Java_org_rocksdb_SstFileReaderIterator_valueDirect0;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = files::Java_org_rocksdb_SstFileWriter_delete__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = files::Java_org_rocksdb_SstFileWriter_delete__J_3B;
+const _: extern "system" fn(RawEnv, jobject, i64) = files::Java_org_rocksdb_SstFileWriter_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = files::Java_org_rocksdb_SstFileWriter_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = files::Java_org_rocksdb_SstFileWriter_fileSize;
 const _: extern "system" fn(RawEnv, jobject, i64) = files::Java_org_rocksdb_SstFileWriter_finish;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) =
-    files::Java_org_rocksdb_SstFileWriter_merge__JJJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    files::Java_org_rocksdb_SstFileWriter_merge__J_3B_3B;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    files::Java_org_rocksdb_SstFileWriter_newSstFileWriter__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i8) -> i64 =
-    generated::refused::Java_org_rocksdb_SstFileWriter_newSstFileWriter__JJJB;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    files::Java_org_rocksdb_SstFileWriter_open;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) =
-    files::Java_org_rocksdb_SstFileWriter_put__JJJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) =
-    files::Java_org_rocksdb_SstFileWriter_put__J_3B_3B;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) =
-    files::Java_org_rocksdb_SstFileWriter_putDirect;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_SstPartitionerFixedPrefixFactory_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    tuning::Java_org_rocksdb_SstPartitionerFixedPrefixFactory_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    tuning::Java_org_rocksdb_SstPartitionerFixedPrefixFactory_newSstPartitionerFixedPrefixFactory0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    statistics::Java_org_rocksdb_Statistics_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    statistics::Java_org_rocksdb_Statistics_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i64 =
-    statistics::Java_org_rocksdb_Statistics_getAndResetTickerCount;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) -> jobject =
-    statistics::Java_org_rocksdb_Statistics_getHistogramData;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) -> jobject =
-    statistics::Java_org_rocksdb_Statistics_getHistogramString;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i64 =
-    statistics::Java_org_rocksdb_Statistics_getTickerCount;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    statistics::Java_org_rocksdb_Statistics_newStatistics__;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    statistics::Java_org_rocksdb_Statistics_newStatistics__J;
-const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    statistics::Java_org_rocksdb_Statistics_newStatistics___3B;
-const _: extern "system" fn(RawEnv, jobject, jobject, i64) -> i64 =
-    statistics::Java_org_rocksdb_Statistics_newStatistics___3BJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) = files::Java_org_rocksdb_SstFileWriter_merge__JJJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) = files::Java_org_rocksdb_SstFileWriter_merge__J_3B_3B;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = files::Java_org_rocksdb_SstFileWriter_newSstFileWriter__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i8) -> i64 = generated::refused::Java_org_rocksdb_SstFileWriter_newSstFileWriter__JJJB;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = files::Java_org_rocksdb_SstFileWriter_open;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) = files::Java_org_rocksdb_SstFileWriter_put__JJJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject) = files::Java_org_rocksdb_SstFileWriter_put__J_3B_3B;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = files::Java_org_rocksdb_SstFileWriter_putDirect;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_SstPartitionerFixedPrefixFactory_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = tuning::Java_org_rocksdb_SstPartitionerFixedPrefixFactory_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = tuning::Java_org_rocksdb_SstPartitionerFixedPrefixFactory_newSstPartitionerFixedPrefixFactory0;
+const _: extern "system" fn(RawEnv, jobject, i64) = statistics::Java_org_rocksdb_Statistics_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = statistics::Java_org_rocksdb_Statistics_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i64 = statistics::Java_org_rocksdb_Statistics_getAndResetTickerCount;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) -> jobject = statistics::Java_org_rocksdb_Statistics_getHistogramData;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) -> jobject = statistics::Java_org_rocksdb_Statistics_getHistogramString;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) -> i64 = statistics::Java_org_rocksdb_Statistics_getTickerCount;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = statistics::Java_org_rocksdb_Statistics_newStatistics__;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = statistics::Java_org_rocksdb_Statistics_newStatistics__J;
+const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 = statistics::Java_org_rocksdb_Statistics_newStatistics___3B;
+const _: extern "system" fn(RawEnv, jobject, jobject, i64) -> i64 = statistics::Java_org_rocksdb_Statistics_newStatistics___3BJ;
 const _: extern "system" fn(RawEnv, jobject, i64) = statistics::Java_org_rocksdb_Statistics_reset;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    statistics::Java_org_rocksdb_Statistics_setStatsLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    statistics::Java_org_rocksdb_Statistics_statsLevel;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    statistics::Java_org_rocksdb_Statistics_toString;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    merge::Java_org_rocksdb_StringAppendOperator_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    merge::Java_org_rocksdb_StringAppendOperator_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, u16) -> i64 =
-    merge::Java_org_rocksdb_StringAppendOperator_newSharedStringAppendOperator__C;
-const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 =
-    merge::Java_org_rocksdb_StringAppendOperator_newSharedStringAppendOperator__Ljava_lang_String_2;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    hints::Java_org_rocksdb_TablePropertiesCollectorFactory_deleteCompactOnDeletionCollectorFactory;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, f64) -> i64 =
-    hints::Java_org_rocksdb_TablePropertiesCollectorFactory_newCompactOnDeletionCollectorFactory;
-const _: extern "system" fn(RawEnv, jobject, i8) -> jobject =
-    hints::Java_org_rocksdb_ThreadStatus_getOperationName;
-const _: extern "system" fn(RawEnv, jobject, i8, i32) -> jobject =
-    hints::Java_org_rocksdb_ThreadStatus_getOperationPropertyName;
-const _: extern "system" fn(RawEnv, jobject, i8) -> jobject =
-    hints::Java_org_rocksdb_ThreadStatus_getOperationStageName;
-const _: extern "system" fn(RawEnv, jobject, i8) -> jobject =
-    hints::Java_org_rocksdb_ThreadStatus_getStateName;
-const _: extern "system" fn(RawEnv, jobject, i8) -> jobject =
-    hints::Java_org_rocksdb_ThreadStatus_getThreadTypeName;
-const _: extern "system" fn(RawEnv, jobject, i8, jobject) -> jobject =
-    hints::Java_org_rocksdb_ThreadStatus_interpretOperationProperties;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    hints::Java_org_rocksdb_ThreadStatus_microsToStringNative;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    hints::Java_org_rocksdb_TimedEnv_createTimedEnv;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    hints::Java_org_rocksdb_TimedEnv_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    hints::Java_org_rocksdb_TimedEnv_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_Transaction_clearSnapshot;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_Transaction_commit;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_delete__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) =
-    transaction::Java_org_rocksdb_Transaction_delete__J_3BIJZ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_delete__J_3_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) =
-    transaction::Java_org_rocksdb_Transaction_delete__J_3_3BIJZ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_Transaction_disableIndexing;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_Transaction_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_Transaction_enableIndexing;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject =
-    transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, i64) -> jobject =
-    transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BIIJ;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    i64,
-    jobject,
-    i32,
-    i32,
-    jobject,
-    i32,
-    i32,
-    i64,
-) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BII_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64) -> jobject =
-    transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::refused::Java_org_rocksdb_Transaction_getCommitTimeWriteBatch;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    i64,
-    jobject,
-    i32,
-    i32,
-    jobject,
-    i32,
-    i32,
-    i64,
-) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_getDirect;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    i64,
-    jobject,
-    i32,
-    i32,
-    jobject,
-    i32,
-    i32,
-    i64,
-    bool,
-    bool,
-) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_getDirectForUpdate;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getElapsedTime;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    i64,
-    jobject,
-    i32,
-    i32,
-    i64,
-    bool,
-    bool,
-) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIIJZZ;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    i64,
-    jobject,
-    i32,
-    i32,
-    jobject,
-    i32,
-    i32,
-    i64,
-    bool,
-    bool,
-) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BII_3BIIJZZ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64, bool, bool) -> jobject =
-    transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIJZZ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, bool, bool) -> jobject =
-    transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIZZ;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getID;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getId;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getIterator__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getIterator__JJJ;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getLogNumber;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    transaction::Java_org_rocksdb_Transaction_getName;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getNumDeletes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getNumKeys;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getNumMerges;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getNumPuts;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getSnapshot;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    transaction::Java_org_rocksdb_Transaction_getState;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    transaction::Java_org_rocksdb_Transaction_getWaitingTxns;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getWriteBatch;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    transaction::Java_org_rocksdb_Transaction_getWriteOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    transaction::Java_org_rocksdb_Transaction_isDeadlockDetect;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) =
-    transaction::Java_org_rocksdb_Transaction_merge__J_3BII_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) =
-    transaction::Java_org_rocksdb_Transaction_merge__J_3BII_3BIIJZ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_merge__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, bool) =
-    transaction::Java_org_rocksdb_Transaction_merge__J_3BI_3BIJZ;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = statistics::Java_org_rocksdb_Statistics_setStatsLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = statistics::Java_org_rocksdb_Statistics_statsLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = statistics::Java_org_rocksdb_Statistics_toString;
+const _: extern "system" fn(RawEnv, jobject, i64) = merge::Java_org_rocksdb_StringAppendOperator_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = merge::Java_org_rocksdb_StringAppendOperator_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, u16) -> i64 = merge::Java_org_rocksdb_StringAppendOperator_newSharedStringAppendOperator__C;
+const _: extern "system" fn(RawEnv, jobject, jobject) -> i64 = merge::Java_org_rocksdb_StringAppendOperator_newSharedStringAppendOperator__Ljava_lang_String_2;
+const _: extern "system" fn(RawEnv, jobject, i64) = hints::Java_org_rocksdb_TablePropertiesCollectorFactory_deleteCompactOnDeletionCollectorFactory;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, f64) -> i64 = hints::Java_org_rocksdb_TablePropertiesCollectorFactory_newCompactOnDeletionCollectorFactory;
+const _: extern "system" fn(RawEnv, jobject, i8) -> jobject = hints::Java_org_rocksdb_ThreadStatus_getOperationName;
+const _: extern "system" fn(RawEnv, jobject, i8, i32) -> jobject = hints::Java_org_rocksdb_ThreadStatus_getOperationPropertyName;
+const _: extern "system" fn(RawEnv, jobject, i8) -> jobject = hints::Java_org_rocksdb_ThreadStatus_getOperationStageName;
+const _: extern "system" fn(RawEnv, jobject, i8) -> jobject = hints::Java_org_rocksdb_ThreadStatus_getStateName;
+const _: extern "system" fn(RawEnv, jobject, i8) -> jobject = hints::Java_org_rocksdb_ThreadStatus_getThreadTypeName;
+const _: extern "system" fn(RawEnv, jobject, i8, jobject) -> jobject = hints::Java_org_rocksdb_ThreadStatus_interpretOperationProperties;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = hints::Java_org_rocksdb_ThreadStatus_microsToStringNative;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = hints::Java_org_rocksdb_TimedEnv_createTimedEnv;
+const _: extern "system" fn(RawEnv, jobject, i64) = hints::Java_org_rocksdb_TimedEnv_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = hints::Java_org_rocksdb_TimedEnv_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_Transaction_clearSnapshot;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_Transaction_commit;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = transaction::Java_org_rocksdb_Transaction_delete__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_delete__J_3BIJZ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = transaction::Java_org_rocksdb_Transaction_delete__J_3_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_delete__J_3_3BIJZ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = transaction::Java_org_rocksdb_Transaction_deleteUntracked__J_3_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_Transaction_disableIndexing;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_Transaction_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_Transaction_enableIndexing;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, i64) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BII_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_get__JJ_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::refused::Java_org_rocksdb_Transaction_getCommitTimeWriteBatch;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_getDirect;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64, bool, bool) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_getDirectForUpdate;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getElapsedTime;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, i64, bool, bool) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIIJZZ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i32, jobject, i32, i32, i64, bool, bool) -> i32 = transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BII_3BIIJZZ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64, bool, bool) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIJZZ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, bool, bool) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_getForUpdate__JJ_3BIZZ;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getID;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getId;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getIterator__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getIterator__JJJ;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getLogNumber;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = transaction::Java_org_rocksdb_Transaction_getName;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getNumDeletes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getNumKeys;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getNumMerges;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getNumPuts;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getSnapshot;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = transaction::Java_org_rocksdb_Transaction_getState;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = transaction::Java_org_rocksdb_Transaction_getWaitingTxns;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getWriteBatch;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = transaction::Java_org_rocksdb_Transaction_getWriteOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = transaction::Java_org_rocksdb_Transaction_isDeadlockDetect;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = transaction::Java_org_rocksdb_Transaction_merge__J_3BII_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_merge__J_3BII_3BIIJZ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = transaction::Java_org_rocksdb_Transaction_merge__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_merge__J_3BI_3BIJZ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = transaction::Java_org_rocksdb_Transaction_mergeDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2II;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_mergeDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJZ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    transaction::Java_org_rocksdb_Transaction_mergeUntracked__J_3BII_3BIIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_mergeUntracked__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    transaction::Java_org_rocksdb_Transaction_mergeUntracked__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    transaction::Java_org_rocksdb_Transaction_mergeUntrackedDirect;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject) -> jobject =
-    transaction_reads::Java_org_rocksdb_Transaction_multiGet__JJJ_3_3B;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject =
-    transaction_reads::Java_org_rocksdb_Transaction_multiGet__JJ_3_3B;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject) -> jobject =
-    transaction_reads::Java_org_rocksdb_Transaction_multiGet__JJ_3_3B_3J;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject =
-    transaction_reads::Java_org_rocksdb_Transaction_multiGetForUpdate__JJ_3_3B;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject) -> jobject =
-    transaction_reads::Java_org_rocksdb_Transaction_multiGetForUpdate__JJ_3_3B_3J;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_Transaction_prepare;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) =
-    transaction::Java_org_rocksdb_Transaction_put__J_3BII_3BII;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) =
-    transaction::Java_org_rocksdb_Transaction_put__J_3BII_3BIIJZ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_put__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, bool) =
-    transaction::Java_org_rocksdb_Transaction_put__J_3BI_3BIJZ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_put__J_3_3BI_3_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, bool) =
-    transaction::Java_org_rocksdb_Transaction_put__J_3_3BI_3_3BIJZ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) = transaction::Java_org_rocksdb_Transaction_mergeUntracked__J_3BII_3BIIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = transaction::Java_org_rocksdb_Transaction_mergeUntracked__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = transaction::Java_org_rocksdb_Transaction_mergeUntracked__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) = transaction::Java_org_rocksdb_Transaction_mergeUntrackedDirect;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_multiGet__JJJ_3_3B;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_multiGet__JJ_3_3B;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_multiGet__JJ_3_3B_3J;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_multiGetForUpdate__JJ_3_3B;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject) -> jobject = transaction_reads::Java_org_rocksdb_Transaction_multiGetForUpdate__JJ_3_3B_3J;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_Transaction_prepare;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = transaction::Java_org_rocksdb_Transaction_put__J_3BII_3BII;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_put__J_3BII_3BIIJZ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = transaction::Java_org_rocksdb_Transaction_put__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_put__J_3BI_3BIJZ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = transaction::Java_org_rocksdb_Transaction_put__J_3_3BI_3_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_put__J_3_3BI_3_3BIJZ;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32) = transaction::Java_org_rocksdb_Transaction_putDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2II;
 const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_putDirect__JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJZ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_putLogData;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_putUntracked__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    transaction::Java_org_rocksdb_Transaction_putUntracked__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_putUntracked__J_3_3BI_3_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    transaction::Java_org_rocksdb_Transaction_putUntracked__J_3_3BI_3_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    transaction::Java_org_rocksdb_Transaction_rebuildFromWriteBatch;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_Transaction_rollback;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_Transaction_rollbackToSavePoint;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    transaction::Java_org_rocksdb_Transaction_setLockTimeout;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    transaction::Java_org_rocksdb_Transaction_setLogNumber;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) =
-    transaction::Java_org_rocksdb_Transaction_setName;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_Transaction_setSavePoint;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_Transaction_setSnapshot;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction::Java_org_rocksdb_Transaction_setSnapshotOnNextOperation__J;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    transaction::Java_org_rocksdb_Transaction_setSnapshotOnNextOperation__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    transaction::Java_org_rocksdb_Transaction_setWriteOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_singleDelete__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) =
-    transaction::Java_org_rocksdb_Transaction_singleDelete__J_3BIJZ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_singleDelete__J_3_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) =
-    transaction::Java_org_rocksdb_Transaction_singleDelete__J_3_3BIJZ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    transaction::Java_org_rocksdb_Transaction_undoGetForUpdate__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    transaction::Java_org_rocksdb_Transaction_undoGetForUpdate__J_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction__JJJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 =
-    transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction_1withOld__JJJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> i64 =
-    transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction_1withOld__JJJJ;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_TransactionDB_closeDatabase;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_TransactionDB_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_TransactionDB_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    transaction_db::Java_org_rocksdb_TransactionDB_getAllPreparedTransactions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    transaction_db::Java_org_rocksdb_TransactionDB_getDeadlockInfoBuffer;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    transaction_db::Java_org_rocksdb_TransactionDB_getLockStatusData;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 =
-    transaction_db::Java_org_rocksdb_TransactionDB_getTransactionByName;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> i64 =
-    transaction_db::Java_org_rocksdb_TransactionDB_open__JJLjava_lang_String_2;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject) -> jobject =
-    transaction_db::Java_org_rocksdb_TransactionDB_open__JJLjava_lang_String_2_3_3B_3J;
-const _: extern "system" fn(RawEnv, jobject, i64, i32) =
-    transaction_db::Java_org_rocksdb_TransactionDB_setDeadlockInfoBufferSize;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction_db::Java_org_rocksdb_TransactionDBOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction_db::Java_org_rocksdb_TransactionDBOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_TransactionDBOptions_getDefaultLockTimeout;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_TransactionDBOptions_getMaxNumLocks;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_TransactionDBOptions_getNumStripes;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_TransactionDBOptions_getTransactionLockTimeout;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    transaction_db::Java_org_rocksdb_TransactionDBOptions_getWritePolicy;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    transaction_db::Java_org_rocksdb_TransactionDBOptions_newTransactionDBOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_TransactionDBOptions_setDefaultLockTimeout;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_TransactionDBOptions_setMaxNumLocks;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_TransactionDBOptions_setNumStripes;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_TransactionDBOptions_setTransactionLockTimeout;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    transaction_db::Java_org_rocksdb_TransactionDBOptions_setWritePolicy;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    inspect::Java_org_rocksdb_TransactionLogIterator_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    inspect::Java_org_rocksdb_TransactionLogIterator_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    inspect::Java_org_rocksdb_TransactionLogIterator_getBatch;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    inspect::Java_org_rocksdb_TransactionLogIterator_isValid;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    inspect::Java_org_rocksdb_TransactionLogIterator_next;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    inspect::Java_org_rocksdb_TransactionLogIterator_status;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction_db::Java_org_rocksdb_TransactionOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    transaction_db::Java_org_rocksdb_TransactionOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_getDeadlockDetectDepth;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_getExpiration;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_getLockTimeout;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_getMaxWriteBatchSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_isDeadlockDetect;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_isSetSnapshot;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    transaction_db::Java_org_rocksdb_TransactionOptions_newTransactionOptions;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_setDeadlockDetect;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_setDeadlockDetectDepth;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_setExpiration;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_setLockTimeout;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_setMaxWriteBatchSize;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_TransactionOptions_setSetSnapshot;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_TtlDB_closeDatabase;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, i32) -> i64 =
-    open::Java_org_rocksdb_TtlDB_createColumnFamilyWithTtl;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_TtlDB_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    database_calls::Java_org_rocksdb_TtlDB_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, bool) -> i64 =
-    open::Java_org_rocksdb_TtlDB_open;
-const _: extern "system" fn(
-    RawEnv,
-    jobject,
-    i64,
-    jobject,
-    jobject,
-    jobject,
-    jobject,
-    bool,
-) -> jobject = open::Java_org_rocksdb_TtlDB_openCF;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    merge::Java_org_rocksdb_UInt64AddOperator_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    merge::Java_org_rocksdb_UInt64AddOperator_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    merge::Java_org_rocksdb_UInt64AddOperator_newSharedUInt64AddOperator;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    tuning::Java_org_rocksdb_VectorMemTableConfig_newMemTableFactoryHandle;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_entry1;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_isValid0;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_isValid0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_next0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_next0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_prev0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_prev0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_refresh0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_refresh0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_refresh1;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seek0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seek0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekByteArray0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekByteArray0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekDirect0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekDirect0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrev0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrev0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevByteArray0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevByteArray0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevDirect0;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevDirect0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToFirst0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToFirst0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToLast0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToLast0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_status0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch_cursor::Java_org_rocksdb_WBWIRocksIterator_status0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = transaction::Java_org_rocksdb_Transaction_putLogData;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = transaction::Java_org_rocksdb_Transaction_putUntracked__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = transaction::Java_org_rocksdb_Transaction_putUntracked__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = transaction::Java_org_rocksdb_Transaction_putUntracked__J_3_3BI_3_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = transaction::Java_org_rocksdb_Transaction_putUntracked__J_3_3BI_3_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = transaction::Java_org_rocksdb_Transaction_rebuildFromWriteBatch;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_Transaction_rollback;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_Transaction_rollbackToSavePoint;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = transaction::Java_org_rocksdb_Transaction_setLockTimeout;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = transaction::Java_org_rocksdb_Transaction_setLogNumber;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) = transaction::Java_org_rocksdb_Transaction_setName;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_Transaction_setSavePoint;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_Transaction_setSnapshot;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction::Java_org_rocksdb_Transaction_setSnapshotOnNextOperation__J;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = transaction::Java_org_rocksdb_Transaction_setSnapshotOnNextOperation__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = transaction::Java_org_rocksdb_Transaction_setWriteOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = transaction::Java_org_rocksdb_Transaction_singleDelete__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_singleDelete__J_3BIJZ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = transaction::Java_org_rocksdb_Transaction_singleDelete__J_3_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64, bool) = transaction::Java_org_rocksdb_Transaction_singleDelete__J_3_3BIJZ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = transaction::Java_org_rocksdb_Transaction_undoGetForUpdate__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = transaction::Java_org_rocksdb_Transaction_undoGetForUpdate__J_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 = transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction__JJJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64) -> i64 = transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction_1withOld__JJJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> i64 = transaction_db::Java_org_rocksdb_TransactionDB_beginTransaction_1withOld__JJJJ;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_TransactionDB_closeDatabase;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_TransactionDB_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_TransactionDB_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = transaction_db::Java_org_rocksdb_TransactionDB_getAllPreparedTransactions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = transaction_db::Java_org_rocksdb_TransactionDB_getDeadlockInfoBuffer;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = transaction_db::Java_org_rocksdb_TransactionDB_getLockStatusData;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject) -> i64 = transaction_db::Java_org_rocksdb_TransactionDB_getTransactionByName;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject) -> i64 = transaction_db::Java_org_rocksdb_TransactionDB_open__JJLjava_lang_String_2;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, jobject, jobject) -> jobject = transaction_db::Java_org_rocksdb_TransactionDB_open__JJLjava_lang_String_2_3_3B_3J;
+const _: extern "system" fn(RawEnv, jobject, i64, i32) = transaction_db::Java_org_rocksdb_TransactionDB_setDeadlockInfoBufferSize;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction_db::Java_org_rocksdb_TransactionDBOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction_db::Java_org_rocksdb_TransactionDBOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_TransactionDBOptions_getDefaultLockTimeout;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_TransactionDBOptions_getMaxNumLocks;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_TransactionDBOptions_getNumStripes;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_TransactionDBOptions_getTransactionLockTimeout;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = transaction_db::Java_org_rocksdb_TransactionDBOptions_getWritePolicy;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = transaction_db::Java_org_rocksdb_TransactionDBOptions_newTransactionDBOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_TransactionDBOptions_setDefaultLockTimeout;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_TransactionDBOptions_setMaxNumLocks;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_TransactionDBOptions_setNumStripes;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_TransactionDBOptions_setTransactionLockTimeout;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = transaction_db::Java_org_rocksdb_TransactionDBOptions_setWritePolicy;
+const _: extern "system" fn(RawEnv, jobject, i64) = inspect::Java_org_rocksdb_TransactionLogIterator_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = inspect::Java_org_rocksdb_TransactionLogIterator_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = inspect::Java_org_rocksdb_TransactionLogIterator_getBatch;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = inspect::Java_org_rocksdb_TransactionLogIterator_isValid;
+const _: extern "system" fn(RawEnv, jobject, i64) = inspect::Java_org_rocksdb_TransactionLogIterator_next;
+const _: extern "system" fn(RawEnv, jobject, i64) = inspect::Java_org_rocksdb_TransactionLogIterator_status;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction_db::Java_org_rocksdb_TransactionOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = transaction_db::Java_org_rocksdb_TransactionOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_TransactionOptions_getDeadlockDetectDepth;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_TransactionOptions_getExpiration;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_TransactionOptions_getLockTimeout;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = generated::accessors::Java_org_rocksdb_TransactionOptions_getMaxWriteBatchSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_TransactionOptions_isDeadlockDetect;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_TransactionOptions_isSetSnapshot;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = transaction_db::Java_org_rocksdb_TransactionOptions_newTransactionOptions;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_TransactionOptions_setDeadlockDetect;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_TransactionOptions_setDeadlockDetectDepth;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_TransactionOptions_setExpiration;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_TransactionOptions_setLockTimeout;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = generated::accessors::Java_org_rocksdb_TransactionOptions_setMaxWriteBatchSize;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_TransactionOptions_setSetSnapshot;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_TtlDB_closeDatabase;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i64, i32) -> i64 = open::Java_org_rocksdb_TtlDB_createColumnFamilyWithTtl;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_TtlDB_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = database_calls::Java_org_rocksdb_TtlDB_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, bool) -> i64 = open::Java_org_rocksdb_TtlDB_open;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, jobject, jobject, jobject, bool) -> jobject = open::Java_org_rocksdb_TtlDB_openCF;
+const _: extern "system" fn(RawEnv, jobject, i64) = merge::Java_org_rocksdb_UInt64AddOperator_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = merge::Java_org_rocksdb_UInt64AddOperator_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = merge::Java_org_rocksdb_UInt64AddOperator_newSharedUInt64AddOperator;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = tuning::Java_org_rocksdb_VectorMemTableConfig_newMemTableFactoryHandle;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_entry1;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_isValid0;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_isValid0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_next0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_next0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_prev0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_prev0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_refresh0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_refresh0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_refresh1;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seek0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seek0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekByteArray0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekByteArray0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekDirect0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekDirect0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrev0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrev0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevByteArray0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevByteArray0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevDirect0;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekForPrevDirect0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToFirst0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToFirst0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToLast0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_seekToLast0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_status0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch_cursor::Java_org_rocksdb_WBWIRocksIterator_status0Jni;
 const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_clear0;
 const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_clear0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    batch::Java_org_rocksdb_WriteBatch_count0;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    batch::Java_org_rocksdb_WriteBatch_count0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    batch::Java_org_rocksdb_WriteBatch_data;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_delete__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_delete__J_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_deleteDirect;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_deleteDirectJni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_deleteJni__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_deleteJni__J_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_deleteRange__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_deleteRange__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_deleteRangeJni__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_deleteRangeJni__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatch_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatch_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    batch::Java_org_rocksdb_WriteBatch_getDataSize;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    batch::Java_org_rocksdb_WriteBatch_getWalTerminationPoint;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    batch::Java_org_rocksdb_WriteBatch_hasBeginPrepare;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    batch::Java_org_rocksdb_WriteBatch_hasCommit;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    batch::Java_org_rocksdb_WriteBatch_hasDelete;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    batch::Java_org_rocksdb_WriteBatch_hasDeleteRange;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    batch::Java_org_rocksdb_WriteBatch_hasEndPrepare;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    batch::Java_org_rocksdb_WriteBatch_hasMerge;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    batch::Java_org_rocksdb_WriteBatch_hasPut;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    batch::Java_org_rocksdb_WriteBatch_hasRollback;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    batch::Java_org_rocksdb_WriteBatch_hasSingleDelete;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = batch::Java_org_rocksdb_WriteBatch_count0;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = batch::Java_org_rocksdb_WriteBatch_count0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = batch::Java_org_rocksdb_WriteBatch_data;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_delete__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatch_delete__J_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) = batch::Java_org_rocksdb_WriteBatch_deleteDirect;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) = batch::Java_org_rocksdb_WriteBatch_deleteDirectJni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_deleteJni__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatch_deleteJni__J_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_deleteRange__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatch_deleteRange__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_deleteRangeJni__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatch_deleteRangeJni__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = batch::Java_org_rocksdb_WriteBatch_getDataSize;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = batch::Java_org_rocksdb_WriteBatch_getWalTerminationPoint;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = batch::Java_org_rocksdb_WriteBatch_hasBeginPrepare;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = batch::Java_org_rocksdb_WriteBatch_hasCommit;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = batch::Java_org_rocksdb_WriteBatch_hasDelete;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = batch::Java_org_rocksdb_WriteBatch_hasDeleteRange;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = batch::Java_org_rocksdb_WriteBatch_hasEndPrepare;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = batch::Java_org_rocksdb_WriteBatch_hasMerge;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = batch::Java_org_rocksdb_WriteBatch_hasPut;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = batch::Java_org_rocksdb_WriteBatch_hasRollback;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = batch::Java_org_rocksdb_WriteBatch_hasSingleDelete;
 const _: extern "system" fn(RawEnv, jobject, i64, i64) = batch::Java_org_rocksdb_WriteBatch_iterate;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatch_markWalTerminationPoint;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_merge__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_merge__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_mergeJni__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_mergeJni__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i32) -> i64 =
-    batch::Java_org_rocksdb_WriteBatch_newWriteBatch__I;
-const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 =
-    batch::Java_org_rocksdb_WriteBatch_newWriteBatch___3BI;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_markWalTerminationPoint;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_merge__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatch_merge__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_mergeJni__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatch_mergeJni__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i32) -> i64 = batch::Java_org_rocksdb_WriteBatch_newWriteBatch__I;
+const _: extern "system" fn(RawEnv, jobject, jobject, i32) -> i64 = batch::Java_org_rocksdb_WriteBatch_newWriteBatch___3BI;
 const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_popSavePoint;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatch_popSavePointJni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_put__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_put__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_putDirect;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_putDirectJni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_putJni__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_putJni__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_putLogData;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_putLogDataJni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_removeDirect;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatch_rollbackToSavePoint0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatch_rollbackToSavePoint0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    batch::Java_org_rocksdb_WriteBatch_setMaxBytes;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    batch::Java_org_rocksdb_WriteBatch_setMaxBytesJni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatch_setSavePoint0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatch_setSavePoint0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_singleDelete__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_singleDelete__J_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatch_singleDeleteJni__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatch_singleDeleteJni__J_3BIJ;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    batch::Java_org_rocksdb_WriteBatch_00024Handler_createNewHandler0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_clear0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_clear0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_count0;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i32 =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_count0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_delete__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_delete__J_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_deleteDirect;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_deleteDirectJni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_deleteJni__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_deleteJni__J_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_deleteRange__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_deleteRange__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_deleteRangeJni__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_deleteRangeJni__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_getFromBatch__JJ_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64) -> jobject =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_getFromBatch__JJ_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32) -> jobject =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_getFromBatchAndDB__JJJ_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i64) -> jobject =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_getFromBatchAndDB__JJJ_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_getWriteBatch;
-const _: extern "system" fn(RawEnv, jobject, i64) -> jobject =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_getWriteBatchJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    batch_cursor::Java_org_rocksdb_WriteBatchWithIndex_iterator0;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    batch_cursor::Java_org_rocksdb_WriteBatchWithIndex_iterator1;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> i64 =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_iteratorWithBase;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_merge__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_merge__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_mergeJni__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_mergeJni__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_newWriteBatchWithIndex__;
-const _: extern "system" fn(RawEnv, jobject, i64, i8, i32, bool) -> i64 =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_newWriteBatchWithIndex__JBIZ;
-const _: extern "system" fn(RawEnv, jobject, bool) -> i64 =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_newWriteBatchWithIndex__Z;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_popSavePoint;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_popSavePointJni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_put__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_put__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_putDirect;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_putDirectJni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_putJni__J_3BI_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_putJni__J_3BI_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_putLogData;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_putLogDataJni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_removeDirect;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_rollbackToSavePoint0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_rollbackToSavePoint0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_setMaxBytes;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_setMaxBytesJni;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_setSavePoint0;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_setSavePoint0Jni;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_singleDelete__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_singleDelete__J_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_singleDeleteJni__J_3BI;
-const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) =
-    batch::Java_org_rocksdb_WriteBatchWithIndex_singleDeleteJni__J_3BIJ;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    cache::Java_org_rocksdb_WriteBufferManager_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    cache::Java_org_rocksdb_WriteBufferManager_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 =
-    cache::Java_org_rocksdb_WriteBufferManager_newWriteBufferManager__JJ;
-const _: extern "system" fn(RawEnv, jobject, i64, i64, bool) -> i64 =
-    cache::Java_org_rocksdb_WriteBufferManager_newWriteBufferManager__JJZ;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i64 =
-    call_options::Java_org_rocksdb_WriteOptions_copyWriteOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_WriteOptions_disableWAL;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    call_options::Java_org_rocksdb_WriteOptions_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    call_options::Java_org_rocksdb_WriteOptions_disposeInternalJni;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_WriteOptions_ignoreMissingColumnFamilies;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_WriteOptions_lowPri;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_WriteOptions_memtableInsertHintPerBatch;
-const _: extern "system" fn(RawEnv, jobject) -> i64 =
-    call_options::Java_org_rocksdb_WriteOptions_newWriteOptions;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_WriteOptions_noSlowdown;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_WriteOptions_setDisableWAL;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_WriteOptions_setIgnoreMissingColumnFamilies;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_WriteOptions_setLowPri;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_WriteOptions_setMemtableInsertHintPerBatch;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_WriteOptions_setNoSlowdown;
-const _: extern "system" fn(RawEnv, jobject, i64, bool) =
-    generated::accessors::Java_org_rocksdb_WriteOptions_setSync;
-const _: extern "system" fn(RawEnv, jobject, i64) -> bool =
-    generated::accessors::Java_org_rocksdb_WriteOptions_sync;
-const _: extern "system" fn(RawEnv, jobject, i64) =
-    logger::Java_org_rocksdb_util_StdErrLogger_disposeInternal;
-const _: extern "system" fn(RawEnv, jobject, i64) -> i8 =
-    logger::Java_org_rocksdb_util_StdErrLogger_infoLogLevel;
-const _: extern "system" fn(RawEnv, jobject, i8, jobject) -> i64 =
-    logger::Java_org_rocksdb_util_StdErrLogger_newStdErrLogger;
-const _: extern "system" fn(RawEnv, jobject, i64, i8) =
-    logger::Java_org_rocksdb_util_StdErrLogger_setInfoLogLevel;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_popSavePointJni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_put__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatch_put__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) = batch::Java_org_rocksdb_WriteBatch_putDirect;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) = batch::Java_org_rocksdb_WriteBatch_putDirectJni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_putJni__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatch_putJni__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_putLogData;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_putLogDataJni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) = batch::Java_org_rocksdb_WriteBatch_removeDirect;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_rollbackToSavePoint0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_rollbackToSavePoint0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = batch::Java_org_rocksdb_WriteBatch_setMaxBytes;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = batch::Java_org_rocksdb_WriteBatch_setMaxBytesJni;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_setSavePoint0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatch_setSavePoint0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_singleDelete__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatch_singleDelete__J_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatch_singleDeleteJni__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatch_singleDeleteJni__J_3BIJ;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = batch::Java_org_rocksdb_WriteBatch_00024Handler_createNewHandler0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_clear0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_clear0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = batch::Java_org_rocksdb_WriteBatchWithIndex_count0;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i32 = batch::Java_org_rocksdb_WriteBatchWithIndex_count0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_delete__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_delete__J_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_deleteDirect;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_deleteDirectJni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_deleteJni__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_deleteJni__J_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_deleteRange__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_deleteRange__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_deleteRangeJni__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_deleteRangeJni__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32) -> jobject = batch::Java_org_rocksdb_WriteBatchWithIndex_getFromBatch__JJ_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, jobject, i32, i64) -> jobject = batch::Java_org_rocksdb_WriteBatchWithIndex_getFromBatch__JJ_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32) -> jobject = batch::Java_org_rocksdb_WriteBatchWithIndex_getFromBatchAndDB__JJJ_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, jobject, i32, i64) -> jobject = batch::Java_org_rocksdb_WriteBatchWithIndex_getFromBatchAndDB__JJJ_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = batch::Java_org_rocksdb_WriteBatchWithIndex_getWriteBatch;
+const _: extern "system" fn(RawEnv, jobject, i64) -> jobject = batch::Java_org_rocksdb_WriteBatchWithIndex_getWriteBatchJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = batch_cursor::Java_org_rocksdb_WriteBatchWithIndex_iterator0;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = batch_cursor::Java_org_rocksdb_WriteBatchWithIndex_iterator1;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, i64, i64) -> i64 = batch::Java_org_rocksdb_WriteBatchWithIndex_iteratorWithBase;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_merge__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_merge__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_mergeJni__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_mergeJni__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = batch::Java_org_rocksdb_WriteBatchWithIndex_newWriteBatchWithIndex__;
+const _: extern "system" fn(RawEnv, jobject, i64, i8, i32, bool) -> i64 = batch::Java_org_rocksdb_WriteBatchWithIndex_newWriteBatchWithIndex__JBIZ;
+const _: extern "system" fn(RawEnv, jobject, bool) -> i64 = batch::Java_org_rocksdb_WriteBatchWithIndex_newWriteBatchWithIndex__Z;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_popSavePoint;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_popSavePointJni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_put__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_put__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_putDirect;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, jobject, i32, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_putDirectJni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_putJni__J_3BI_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_putJni__J_3BI_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_putLogData;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_putLogDataJni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_removeDirect;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_rollbackToSavePoint0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_rollbackToSavePoint0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_setMaxBytes;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_setMaxBytesJni;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_setSavePoint0;
+const _: extern "system" fn(RawEnv, jobject, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_setSavePoint0Jni;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_singleDelete__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_singleDelete__J_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32) = batch::Java_org_rocksdb_WriteBatchWithIndex_singleDeleteJni__J_3BI;
+const _: extern "system" fn(RawEnv, jobject, i64, jobject, i32, i64) = batch::Java_org_rocksdb_WriteBatchWithIndex_singleDeleteJni__J_3BIJ;
+const _: extern "system" fn(RawEnv, jobject, i64) = cache::Java_org_rocksdb_WriteBufferManager_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = cache::Java_org_rocksdb_WriteBufferManager_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64, i64) -> i64 = cache::Java_org_rocksdb_WriteBufferManager_newWriteBufferManager__JJ;
+const _: extern "system" fn(RawEnv, jobject, i64, i64, bool) -> i64 = cache::Java_org_rocksdb_WriteBufferManager_newWriteBufferManager__JJZ;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i64 = call_options::Java_org_rocksdb_WriteOptions_copyWriteOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_WriteOptions_disableWAL;
+const _: extern "system" fn(RawEnv, jobject, i64) = call_options::Java_org_rocksdb_WriteOptions_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) = call_options::Java_org_rocksdb_WriteOptions_disposeInternalJni;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_WriteOptions_ignoreMissingColumnFamilies;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_WriteOptions_lowPri;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_WriteOptions_memtableInsertHintPerBatch;
+const _: extern "system" fn(RawEnv, jobject) -> i64 = call_options::Java_org_rocksdb_WriteOptions_newWriteOptions;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_WriteOptions_noSlowdown;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_WriteOptions_setDisableWAL;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_WriteOptions_setIgnoreMissingColumnFamilies;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_WriteOptions_setLowPri;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_WriteOptions_setMemtableInsertHintPerBatch;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_WriteOptions_setNoSlowdown;
+const _: extern "system" fn(RawEnv, jobject, i64, bool) = generated::accessors::Java_org_rocksdb_WriteOptions_setSync;
+const _: extern "system" fn(RawEnv, jobject, i64) -> bool = generated::accessors::Java_org_rocksdb_WriteOptions_sync;
+const _: extern "system" fn(RawEnv, jobject, i64) = logger::Java_org_rocksdb_util_StdErrLogger_disposeInternal;
+const _: extern "system" fn(RawEnv, jobject, i64) -> i8 = logger::Java_org_rocksdb_util_StdErrLogger_infoLogLevel;
+const _: extern "system" fn(RawEnv, jobject, i8, jobject) -> i64 = logger::Java_org_rocksdb_util_StdErrLogger_newStdErrLogger;
+const _: extern "system" fn(RawEnv, jobject, i64, i8) = logger::Java_org_rocksdb_util_StdErrLogger_setInfoLogLevel;
