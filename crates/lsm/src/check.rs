@@ -16,9 +16,16 @@ use std::sync::Arc;
 /// One file alone: boundaries that parse and are in order, and sequences that are.
 pub fn file(order: &KeyOrder, f: &FileMeta) -> Result<()> {
     let wrong = |what: String| Error::corruption(format!("table {}: {what}", f.number));
+    if f.timestamps_stripped && order.timestamp_size() > 0 {
+        return Err(Error::not_supported(format!(
+            "table {}: its keys lost their timestamps (persist_user_defined_timestamps)",
+            f.number
+        ))
+        .with_hint("open the column family with the same comparator without timestamps"));
+    }
     for edge in [&f.smallest, &f.largest] {
         let key = ParsedKey::parse(edge.as_bytes()).map_err(|e| wrong(e.message().to_owned()))?;
-        if key.user.len() < order.timestamp_size() && !f.timestamps_stripped {
+        if key.user.len() < order.timestamp_size() {
             return Err(wrong("a boundary is shorter than its timestamp".to_owned()));
         }
     }
