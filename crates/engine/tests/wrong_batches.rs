@@ -200,7 +200,7 @@ fn a_filter_that_calls_a_record_damaged_is_believed_as_the_mode_says() -> Result
                 assert_eq!(found(&opened?)?, [true, false, true]);
             }
             _ => {
-                let error = opened.err().expect("it is refused");
+                let error = opened.expect_err("it is refused");
                 assert_eq!(error.kind(), ErrorKind::Corruption, "{mode:?}: {error}");
             }
         }
