@@ -129,7 +129,7 @@ impl StallTrigger {
 pub struct StallTriggers {
     /// Memtables that wait to be flushed.
     pub memtables: StallTrigger,
-    /// Tables of level 0, as [`level0_tables`] counts them.
+    /// Tables of level 0, as [`level0_tables`](crate::writers::level0_tables) counts them.
     pub level0: StallTrigger,
     /// Bytes that compactions owe.
     pub debt: StallTrigger,
