@@ -4,7 +4,7 @@ use crate::boundary::{Outcome, handles, upcall::Target};
 use crate::natives;
 use crate::shared::{dispose, value};
 use esker::Options;
-use esker::observe::{Logger, StderrLogger};
+use esker::observe::{Logger, StderrLogger, as_information};
 use esker::options::InfoLogLevel;
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU8, Ordering};
@@ -53,16 +53,6 @@ impl Logging {
 
 fn level(number: u8) -> InfoLogLevel {
     InfoLogLevel::from_number(number).unwrap_or(InfoLogLevel::Header)
-}
-
-/// The level of a line for a logger of `least`. Headers are information, which a logger for
-/// warnings does not want.
-fn as_information(level: InfoLogLevel, least: InfoLogLevel) -> Option<InfoLogLevel> {
-    match level {
-        InfoLogLevel::Header if least.number() > InfoLogLevel::Info.number() => None,
-        InfoLogLevel::Header => Some(InfoLogLevel::Info),
-        other => Some(other),
-    }
 }
 
 impl Logger for JavaLogger {

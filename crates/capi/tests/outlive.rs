@@ -4,11 +4,13 @@
 //! `docs/lifetimes.md` lists these objects; each has its row here.
 
 mod common;
+#[path = "common/place.rs"]
+mod place;
 
 use common::{fine, told};
+use place::Place;
 use rocksdb::*;
-use std::ffi::{CString, c_char};
-use std::path::Path;
+use std::ffi::c_char;
 use std::ptr::{null, null_mut};
 
 const KEY: *const c_char = c"k".as_ptr();
@@ -28,30 +30,7 @@ fn refused<R>(call: impl FnOnce(*mut *mut c_char) -> R) {
     );
 }
 
-struct Place {
-    dir: tempfile::TempDir,
-    options: *mut rocksdb_options_t,
-    read: *mut rocksdb_readoptions_t,
-    write: *mut rocksdb_writeoptions_t,
-}
-
 impl Place {
-    fn new() -> Self {
-        let options = rocksdb_options_create();
-        rocksdb_options_set_create_if_missing(options, 1);
-        Place {
-            dir: tempfile::tempdir().expect("a directory"),
-            options,
-            read: rocksdb_readoptions_create(),
-            write: rocksdb_writeoptions_create(),
-        }
-    }
-
-    fn path(&self, name: &str) -> CString {
-        let path: &Path = &self.dir.path().join(name);
-        CString::new(path.to_str().expect("UTF-8")).expect("no NUL")
-    }
-
     /// The database, with one row in a table and one in the log.
     fn open(&self) -> *mut rocksdb_t {
         let db = fine(|e| rocksdb_open(self.options, self.path("db").as_ptr(), e));
@@ -71,14 +50,6 @@ impl Place {
         assert_eq!(len, 10);
         rocksdb_free(value.cast());
         rocksdb_close(db);
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        rocksdb_options_destroy(self.options);
-        rocksdb_readoptions_destroy(self.read);
-        rocksdb_writeoptions_destroy(self.write);
     }
 }
 
@@ -150,7 +121,7 @@ fn a_database_closes_while_readers_of_it_are_alive() {
     rocksdb_memory_consumers_destroy(consumers);
 }
 
-/// What the two kinds of transaction databases have of each function.
+/// Functions of one kind of transaction database.
 struct Kind<T> {
     open: fn(&Place) -> *mut T,
     base: extern "C" fn(*mut T) -> *mut rocksdb_t,

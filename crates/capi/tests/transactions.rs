@@ -1,10 +1,13 @@
 //! Indexed batches and transactions through the C functions.
 
 mod common;
+#[path = "common/place.rs"]
+mod place;
 
 use common::{fine, told};
+use place::Place;
 use rocksdb::*;
-use std::ffi::{CString, c_char};
+use std::ffi::c_char;
 use std::ptr::{null, null_mut};
 
 /// Runs `call`, which must report this error.
@@ -34,39 +37,6 @@ fn string(from: *const c_char, len: usize) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-struct Place {
-    dir: tempfile::TempDir,
-    options: *mut rocksdb_options_t,
-    read: *mut rocksdb_readoptions_t,
-    write: *mut rocksdb_writeoptions_t,
-}
-
-impl Place {
-    fn new() -> Self {
-        let options = rocksdb_options_create();
-        rocksdb_options_set_create_if_missing(options, 1);
-        Place {
-            dir: tempfile::tempdir().expect("a directory"),
-            options,
-            read: rocksdb_readoptions_create(),
-            write: rocksdb_writeoptions_create(),
-        }
-    }
-
-    fn path(&self) -> CString {
-        let path = self.dir.path().join("db");
-        CString::new(path.to_str().expect("UTF-8")).expect("no NUL")
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        rocksdb_options_destroy(self.options);
-        rocksdb_readoptions_destroy(self.read);
-        rocksdb_writeoptions_destroy(self.write);
-    }
-}
-
 fn put(txn: *mut rocksdb_transaction_t, k: &str, v: &str) {
     fine(|e| rocksdb_transaction_put(txn, at(k), k.len(), at(v), v.len(), e));
 }
@@ -80,7 +50,7 @@ fn get(place: &Place, txn: *mut rocksdb_transaction_t, k: &str) -> Option<String
 #[test]
 fn an_indexed_batch_over_a_database() {
     let p = Place::new();
-    let db = fine(|e| rocksdb_open(p.options, p.path().as_ptr(), e));
+    let db = fine(|e| rocksdb_open(p.options, p.path("db").as_ptr(), e));
     fine(|e| rocksdb_put(db, p.write, at("b"), 1, at("base"), 4, e));
     let batch = rocksdb_writebatch_wi_create(0, 1);
     rocksdb_writebatch_wi_put(batch, at("a"), 1, at("1"), 1);
@@ -124,7 +94,7 @@ fn an_indexed_batch_over_a_database() {
 #[test]
 fn optimistic_transactions() {
     let p = Place::new();
-    let db = fine(|e| rocksdb_optimistictransactiondb_open(p.options, p.path().as_ptr(), e));
+    let db = fine(|e| rocksdb_optimistictransactiondb_open(p.options, p.path("db").as_ptr(), e));
     let base = rocksdb_optimistictransactiondb_get_base_db(db);
     let options = rocksdb_optimistictransaction_options_create();
     let begin = |old| rocksdb_optimistictransaction_begin(db, p.write, options, old);
@@ -162,7 +132,7 @@ fn optimistic_transactions() {
     rocksdb_optimistictransaction_options_destroy(options);
     rocksdb_optimistictransactiondb_close_base_db(base);
     rocksdb_optimistictransactiondb_close(db);
-    fine(|e| rocksdb_destroy_db(p.options, p.path().as_ptr(), e));
+    fine(|e| rocksdb_destroy_db(p.options, p.path("db").as_ptr(), e));
 }
 
 #[test]
@@ -176,7 +146,7 @@ fn pessimistic_transactions() {
         rocksdb_transactiondb_options_get_write_policy(db_options),
         1
     );
-    let db = fine(|e| rocksdb_transactiondb_open(p.options, db_options, p.path().as_ptr(), e));
+    let db = fine(|e| rocksdb_transactiondb_open(p.options, db_options, p.path("db").as_ptr(), e));
     let options = rocksdb_transaction_options_create();
     let begin = |old| rocksdb_transaction_begin(db, p.write, options, old);
     let (a, b) = (begin(null_mut()), begin(null_mut()));
@@ -230,7 +200,7 @@ fn pessimistic_transactions() {
     rocksdb_transaction_options_destroy(options);
     rocksdb_transactiondb_options_destroy(db_options);
     rocksdb_transactiondb_close(db);
-    fine(|e| rocksdb_destroy_db(p.options, p.path().as_ptr(), e));
+    fine(|e| rocksdb_destroy_db(p.options, p.path("db").as_ptr(), e));
 }
 
 #[test]

@@ -168,8 +168,6 @@ enum Filtered {
     Replaced(WriteBatch),
     /// It is passed over.
     Dropped,
-    /// It counts as damaged, and the recovery mode lets the database open.
-    Damaged,
 }
 
 impl<'a> Replay<'a> {
@@ -283,21 +281,26 @@ impl<'a> Replay<'a> {
         self
     }
 
-    /// The filter's decision about the batch in `bytes`.
-    fn decide(&mut self, filter: &dyn WalFilter, number: FileNo, bytes: &[u8]) -> Result<Filtered> {
+    /// The filter's decision about the batch in `bytes`; `None` where it counts as damaged and the
+    /// recovery mode lets the database open.
+    fn decide(
+        &mut self,
+        filter: &dyn WalFilter,
+        number: FileNo,
+        bytes: &[u8],
+    ) -> Result<Option<Filtered>> {
         let batch = WriteBatch::from_bytes(bytes.to_vec())?;
         match filter.record(number.0, &log_name(number), &batch) {
-            WalDecision::Continue => Ok(Filtered::Whole),
-            WalDecision::Ignore => Ok(Filtered::Dropped),
+            WalDecision::Continue => Ok(Some(Filtered::Whole)),
+            WalDecision::Ignore => Ok(Some(Filtered::Dropped)),
             WalDecision::Stop => {
                 self.is_over = true;
-                Ok(Filtered::Dropped)
+                Ok(Some(Filtered::Dropped))
             }
             WalDecision::Corrupted => {
                 let told = format!("Corruption reported by Wal Filter {}", filter.name());
                 let e = Error::corruption(told);
-                self.damaged(number, e, bytes.len() as u64)?;
-                Ok(Filtered::Damaged)
+                self.damaged(number, e, bytes.len() as u64).map(|()| None)
             }
             WalDecision::Replace(new) if new.count() > batch.count() => {
                 Err(Error::not_supported(format!(
@@ -307,7 +310,7 @@ impl<'a> Replay<'a> {
             }
             WalDecision::Replace(mut new) => {
                 new.set_seq(BatchReader::parse(bytes)?.seq());
-                Ok(Filtered::Replaced(new))
+                Ok(Some(Filtered::Replaced(new)))
             }
         }
     }
@@ -636,17 +639,17 @@ impl<'a> Replay<'a> {
             self.cut_short = None;
         }
         let decision = match self.filter.clone() {
-            None => Filtered::Whole,
+            None => Some(Filtered::Whole),
             Some(filter) => self.decide(&*filter, number, bytes)?,
         };
-        if matches!(decision, Filtered::Damaged) {
+        let Some(decision) = decision else {
             return Ok(self.mode == RecoveryMode::SkipAnyCorruptedRecords);
-        }
+        };
         self.seen = batch.seq();
         self.behind = Seq(batch.seq().0 + u64::from(batch.count()));
         let replaced;
         let (batch, records) = match decision {
-            Filtered::Whole | Filtered::Damaged => (batch, records),
+            Filtered::Whole => (batch, records),
             Filtered::Dropped => {
                 let count = u64::from(batch.count());
                 let last = Seq((batch.seq().0 + count).saturating_sub(1));

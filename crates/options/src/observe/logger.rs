@@ -74,17 +74,25 @@ impl StderrLogger {
     }
 }
 
+/// The level of a line for a logger of `least`, `None` for a line that it does not want: headings
+/// are information to RocksDB's loggers, but for the LOG file's.
+pub fn as_information(level: InfoLogLevel, least: InfoLogLevel) -> Option<InfoLogLevel> {
+    match level {
+        InfoLogLevel::Header if least.number() > InfoLogLevel::Info.number() => None,
+        InfoLogLevel::Header => Some(InfoLogLevel::Info),
+        other => Some(other),
+    }
+}
+
 impl Logger for StderrLogger {
     fn level(&self) -> InfoLogLevel {
         self.level
     }
 
     fn log(&self, level: InfoLogLevel, line: &str) {
-        // Headings are information to RocksDB's loggers, but for the LOG file's.
-        let is_heading = level == InfoLogLevel::Header;
-        if is_heading && self.level.number() > InfoLogLevel::Info.number() {
+        let Some(level) = as_information(level, self.level) else {
             return;
-        }
+        };
         let prefix = match self.prefix.as_str() {
             "" => String::new(),
             given => format!("{given} "),
@@ -96,5 +104,19 @@ impl Logger for StderrLogger {
             timestamp(self.clock.unix_us()),
             label(level)
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logger_for_warnings_wants_no_headings() {
+        use InfoLogLevel::{Debug, Error, Header, Info, Warn};
+        assert_eq!(as_information(Header, Info), Some(Info));
+        assert_eq!(as_information(Header, Debug), Some(Info));
+        assert_eq!(as_information(Header, Warn), None);
+        assert_eq!(as_information(Error, Warn), Some(Error));
     }
 }

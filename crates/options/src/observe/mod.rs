@@ -33,7 +33,7 @@ pub use events::{
 pub use histogram::{BUCKETS, Histogram, HistogramSummary};
 pub use info_log::{InfoLog, InfoLogOptions};
 pub use log_line::timestamp;
-pub use logger::{Logger, StderrLogger};
+pub use logger::{Logger, StderrLogger, as_information};
 pub use names::{HistogramId, Ticker};
 pub use pending::{Pending, PendingEvent};
 pub use perf::perf_measures;
