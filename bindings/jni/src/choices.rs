@@ -1,5 +1,5 @@
-//! What Java decides about records of the log and about tables: filters of the log while a database
-//! is opened, and filters of the tables that an iterator reads.
+//! Filters that are written in Java: of the log while a database is opened, and of the tables that
+//! an iterator reads.
 
 use crate::batch::{Batch, Plain};
 use crate::boundary::{Env, Method, Outcome, handles, upcall::Target};

@@ -129,7 +129,7 @@ pub(crate) fn note(text: &str) {
     );
 }
 
-/// The same error with a hint that says what to type.
+/// Gives an error the hint that says what to type.
 pub(crate) fn explained(e: Error) -> Error {
     let manner = manner();
     match e.hint() {
@@ -144,7 +144,7 @@ pub(crate) fn explained(e: Error) -> Error {
     }
 }
 
-/// The same error with another hint.
+/// Copies an error with another hint.
 fn with_other_hint(e: &Error, hint: String) -> Error {
     let mut other = Error::new(e.kind(), e.message()).with_subcode(e.subcode());
     if let Some(file) = e.file() {

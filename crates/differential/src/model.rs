@@ -47,7 +47,7 @@ use shrink::Found;
 use world::{Library, World};
 use writer::Writer;
 
-/// What to run, and for how long.
+/// Settings of a run: its programs and its length.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The library.
@@ -70,7 +70,7 @@ pub struct Plan {
     pub kill: bool,
 }
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Programs that ran.
@@ -323,7 +323,7 @@ const USAGE: &str = "usage: esker-differential model --lib PATH [--seed N] [--se
     [--shrink SECONDS] [--dir D] [--without KIND,KIND] [--only KIND,KIND] | --lib PATH --play FILE [--tries N] \
     | --list; --trace prints all calls; --kill runs programs in processes that are killed";
 
-/// What the command line says.
+/// Arguments of the command line.
 struct Command {
     plan: Plan,
     play: Option<PathBuf>,

@@ -97,8 +97,8 @@ fn write_and_kill(seed: u64, dir: &Path, until: u64) -> u64 {
     acknowledged
 }
 
-/// Whether a compressed record has a fragment that fills a whole block. RocksDB before 8.0 misreads
-/// what follows it: <https://github.com/facebook/rocksdb/pull/11198>.
+/// Tells whether a compressed record has a fragment that fills a whole block. RocksDB before 8.0
+/// misreads what follows it: <https://github.com/facebook/rocksdb/pull/11198>.
 fn has_whole_block_of_compressed(log: &Path) -> bool {
     const BLOCK: usize = 32 << 10;
     const SET_COMPRESSION: u8 = 9;

@@ -29,7 +29,7 @@ pub enum Zone {
     Near,
     /// Writers are slowed down.
     Slow,
-    /// What comes during a merge of seconds may not fit.
+    /// Tables that come during a merge of seconds may not fit.
     Critical,
     /// Writers are stopped.
     Stop,
@@ -154,7 +154,7 @@ impl StallTriggers {
         }
     }
 
-    /// The same triggers with those of memtables: writers stop while `most` wait, and are slowed
+    /// These triggers with those of memtables: writers stop while `most` wait, and are slowed
     /// down one before where there are more than three and more than `merged`, which one flush
     /// takes together, wait (as in RocksDB).
     #[must_use]

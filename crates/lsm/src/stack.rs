@@ -20,7 +20,7 @@ pub fn fill(version: &Version, policy: &Policy) -> Option<StackFill> {
     fill_against(version, policy, &targets(version, policy))
 }
 
-/// The same of a tree with these targets.
+/// How much the stack of a tree with these targets holds.
 pub(crate) fn fill_against(
     version: &Version,
     policy: &Policy,

@@ -1,4 +1,4 @@
-//! What the tests share that load the library as a program does.
+//! Helpers of the tests that load the library as a program does.
 
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

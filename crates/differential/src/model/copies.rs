@@ -129,7 +129,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What a view sees has to be in files.
+    /// Puts what a view sees into files.
     fn settle_log(&self) -> Result<()> {
         if self.setting.nowal {
             tree::flush_all(self.world, self.world.db())?;

@@ -1,4 +1,4 @@
-//! What the model's thread holds for long: snapshots and iterators, with what they may see.
+//! Snapshots and iterators that the model's thread holds for long, with what they may see.
 
 use super::table::Table;
 use crate::api::H;

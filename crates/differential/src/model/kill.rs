@@ -53,7 +53,7 @@ pub(super) fn note(file: &std::fs::File, calls: u64) -> Result<()> {
     Ok(file.write_all_at(&calls.to_le_bytes(), 0)?)
 }
 
-/// What the families hold after so many calls of the first thread.
+/// Contents of the families after so many calls of the first thread.
 fn after(program: &Program, calls: usize) -> Vec<Table> {
     let setting = &program.setting;
     let mut tables = vec![Table::new(setting.keys); setting.families];

@@ -27,7 +27,7 @@ const MODES: [(Mode, &str); 3] = [
     (Mode::Pessimistic, "pessimistic"),
 ];
 
-/// What does not change while a program runs.
+/// Settings that do not change while a program runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Setting {
     /// Options of all families, as text.
@@ -151,7 +151,7 @@ impl Program {
     }
 }
 
-/// What programs are drawn from.
+/// Choices that programs are drawn from.
 pub(super) struct Drawer<'a> {
     /// Tells whether the library has all functions of a kind, and the kind is wanted.
     pub(super) wanted: &'a dyn Fn(&Kind) -> bool,
@@ -324,7 +324,7 @@ impl Drawer<'_> {
     }
 }
 
-/// So many calls of the kinds with these weights.
+/// Draws `calls` calls of the kinds with these weights.
 fn list(draw: &mut Draw, weights: &[u32], calls: usize, id: &mut u64) -> Vec<Call> {
     let total: u32 = weights.iter().sum();
     let mut calls_drawn = Vec::new();

@@ -1,4 +1,4 @@
-//! What a family should hold, and answers compared with it.
+//! Expected contents of a family, and answers compared with them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) const ONCE: usize = 20;
 /// A value, as the database should give it.
 pub(super) type Value = Arc<[u8]>;
 
-/// What one family holds, by the number of the key.
+/// Contents of one family, by the number of the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) entries: Vec<Option<Value>>,

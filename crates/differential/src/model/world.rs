@@ -22,7 +22,7 @@ use crate::{Failure, Result};
 pub(super) struct Open {
     /// Takes all calls but those of transactions.
     pub(super) db: H,
-    /// What transactions begin on; the same as `db` without transactions.
+    /// The database that transactions begin on; `db` itself without transactions.
     pub(super) owner: H,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct World {
     /// Holds `db` and everything beside it.
     pub(super) base: PathBuf,
     pub(super) options: H,
-    /// The same without the filter that sleeps.
+    /// Options of the same kind without the filter that sleeps.
     pub(super) quick: H,
     pub(super) write: H,
     pub(super) nowal: H,
@@ -278,7 +278,7 @@ impl World {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// What all threads do.
+    /// Names the calls that all threads are in.
     pub(super) fn doing(&self) -> String {
         format!("{:?}", lock(&self.doing))
     }

@@ -44,7 +44,7 @@ pub(super) fn first_names(families: usize) -> Vec<String> {
     std::iter::once("default".to_owned()).chain(own).collect()
 }
 
-/// What takes changes: a batch, a file, a transaction.
+/// A receiver of changes: a batch, a file, a transaction.
 pub(super) trait Sink {
     fn put(&mut self, family: H, key: &[u8], value: &[u8]) -> Result<()>;
     fn merge(&mut self, family: H, key: &[u8], value: &[u8]) -> Result<()>;

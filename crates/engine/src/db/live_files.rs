@@ -167,7 +167,7 @@ impl Db {
         evidence::settled(&services.env, &services.dir, &wal_dir, read)
     }
 
-    /// What is in the directory of a database that was opened for reading.
+    /// Files in the directory of a database that was opened for reading.
     fn files_of_directory(&self) -> Result<Vec<LiveFile>> {
         let core = self.core();
         if core.writes.is_closed() {

@@ -237,7 +237,7 @@ impl MemTable {
         self.first_seq.load(Ordering::Acquire) == NO_SEQ
     }
 
-    /// Whether it should be switched: its entries reached the limit.
+    /// Tells whether it should be switched: its entries reached the limit.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         // Entries count for no more than the memory taken, which one load tells.

@@ -231,7 +231,7 @@ fn compare(db: &Db, family: &FamilyHandle, map: &Map, what: &str) {
     }
 }
 
-/// What a run did.
+/// Counts of a run.
 #[derive(Default)]
 pub(crate) struct Done {
     steps: u64,

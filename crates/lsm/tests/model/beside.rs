@@ -88,7 +88,7 @@ impl Beside {
         }
     }
 
-    /// What comes without a number gets the next one of the family.
+    /// The next number of the family, for tables that come without one.
     fn next_epoch(&self) -> u64 {
         self.tree.version.last_epoch() + 1
     }
@@ -446,7 +446,7 @@ fn shapes() -> impl Strategy<Value = Act> {
     (4u64..20, 2u32..4, 2u64..6).prop_map(|(base, ratio, file)| Act::Shape(base, ratio, file))
 }
 
-/// What a database does by itself, and writers.
+/// Steps of writers, and of the database by itself.
 fn upkeep() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => writes(1..10).prop_map(Act::Write),

@@ -41,7 +41,7 @@ pub(crate) struct Model {
     pub(crate) seq: u64,
     pub(crate) next_file: u64,
     pub(crate) epochs: bool,
-    /// Whether runs and space of universal plans are checked, which moves and ingestion change.
+    /// Checks runs and space of universal plans, which moves and ingestion change.
     pub(crate) checks_universal: bool,
     /// Flushes follow each other without a rest; a second passes with each.
     pub(crate) presses: bool,
@@ -233,7 +233,7 @@ impl Model {
     }
 
     /// Tables and what running merges will write stay within the bound, unless nothing else runs.
-    /// What a merge of the oldest run writes is alive: the bound grows with it.
+    /// Lets the bound grow with what a merge of the oldest run writes: that is alive.
     fn check_space(&self, plan: &Plan) {
         let options = &self.policy.compaction_options_universal;
         let percent = u64::from(options.max_peak_size_amplification_percent);
@@ -287,7 +287,7 @@ impl Model {
         self.busy.release(ticket);
     }
 
-    /// What a merge writes: the newest entry of each key, no deletions with nothing below, and
+    /// Outputs of a merge: the newest entry of each key, no deletions with nothing below, and
     /// sequences of zero at the bottom.
     fn kept(&self, plan: &Plan, at_start: Arc<Version>) -> Vec<Entry> {
         let mut newest: BTreeMap<u8, Entry> = BTreeMap::new();

@@ -140,7 +140,7 @@ pub(super) fn open_copy(
     Db::open(dir, options)
 }
 
-/// What a copy shows.
+/// Reads all that a copy shows.
 pub(super) fn look(db: &Db) -> Result<judge::Found> {
     let handles: BTreeMap<_, _> = db
         .families()

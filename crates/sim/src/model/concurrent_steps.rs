@@ -96,7 +96,7 @@ impl Session {
         self.note(change, begun, done, true)
     }
 
-    /// What an ingested file deletes, in a small tree.
+    /// The range that an ingested file deletes, in a small tree.
     fn range_of_ingestion(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
         if !self.history.settings.is_small || !self.upkeep.one_in(3) {
             return None;

@@ -16,8 +16,8 @@ pub(crate) fn load(view: &View, options: &FamilyOptions, debt: u64) -> Load {
     triggers.load(view.immutable.len(), tables, None, debt)
 }
 
-/// Whether one more memtable to flush, and one more table at level 0, would hold writers back.
-/// False while there is too little for any background work to begin, which waiting would not
+/// Tells whether one more memtable to flush, and one more table at level 0, would hold writers
+/// back. False while there is too little for any background work to begin, which waiting would not
 /// change.
 pub(crate) fn flush_would_stall(view: &View, options: &FamilyOptions, debt: u64) -> bool {
     let waiting = view.immutable.len();
