@@ -4,10 +4,11 @@
 //! Scores and plans depend on what runs and on the moment as well; they are measured against the
 //! targets in here. A value that never changes; thread-safety: `Send + Sync`.
 
-use crate::load::{Load, StackFill};
+use crate::load::Load;
 use crate::policy::{CompactionStyle, Policy};
+use crate::relief::level0_weight;
 use crate::score::{Targets, pending_against, targets};
-use crate::stack::fill_against;
+use crate::stack;
 use crate::version::Version;
 use crate::writers::level0_tables;
 
@@ -18,9 +19,15 @@ pub struct Assessment {
     pub targets: Targets,
     /// The bytes that compactions must still read and write until no level is over its target.
     pub pending_compaction_bytes: u64,
-    /// How much the stack of runs above the base holds, where there is one.
-    pub fill: Option<StackFill>,
-    /// How near the tree is to slowing its writers down.
+    /// Tables of level 0, as triggers count them.
+    pub tables: usize,
+    /// Tables of level 0 by their bytes ([`level0_weight`]).
+    pub level0: f64,
+    /// The most bytes that the stack of runs above the base should hold, where there is one.
+    pub stack_room: Option<u64>,
+    /// The part of that room that it takes.
+    pub stack: Option<f64>,
+    /// How near the tree is to slowing its writers down, without its memtables.
     pub load: Load,
 }
 
@@ -34,15 +41,19 @@ impl Assessment {
         } else {
             0
         };
-        let fill = fill_against(version, policy, &targets);
+        let stack_room = stack::room(version, policy, &targets);
+        let stack = stack_room.map(|room| stack::part(version, room));
         let tables = level0_tables(version, policy.compaction_style);
+        let triggers = policy.stall_triggers;
+        let runs = triggers.runs(tables as f64, stack);
         Assessment {
-            pending_compaction_bytes,
-            fill,
-            load: policy
-                .stall_triggers
-                .load(0, tables, fill, pending_compaction_bytes),
+            load: triggers.load(0, runs, pending_compaction_bytes),
+            level0: level0_weight(version, policy),
             targets,
+            pending_compaction_bytes,
+            tables,
+            stack_room,
+            stack,
         }
     }
 }

@@ -16,6 +16,7 @@
 use crate::cutter::Cutter;
 use crate::edit::{TreeEdit, apply};
 use crate::file::{FileMeta, FileStats};
+use crate::load::Zone;
 use crate::pick::{PickContext, Policy, pick};
 use crate::plan::{Busy, Plan, PlanKind, Ticket};
 use crate::read_demand::ReadDemand;
@@ -101,6 +102,8 @@ pub struct Forecast {
     /// Sums over the trees after each flush that is measured.
     seen: Seen,
     random: u64,
+    /// The zone of the load that writers are paced by.
+    paced: Zone,
 }
 
 /// What readers find on average, summed.
@@ -187,6 +190,7 @@ impl Forecast {
             flushes_before: 0,
             seen: Seen::default(),
             random: 0x9e37_79b9_7f4a_7c15,
+            paced: Zone::Near,
         }
     }
 
@@ -359,6 +363,7 @@ impl Forecast {
         };
         let _new = meta.stats.set(FileStats {
             num_entries: entries,
+            raw_value_size: entries * self.load.entry_bytes,
             ..FileStats::default()
         });
         Arc::new(meta)
@@ -375,8 +380,9 @@ impl Forecast {
                 writers: if self.settles {
                     WriterState::Resting
                 } else {
-                    WriterState::Throttled
+                    WriterState::Writing
                 },
+                paced: if self.settles { Zone::Calm } else { self.paced },
                 reads: ReadDemand::default(),
             };
             let Some(plan) = pick(&self.version, &self.policy, &self.busy, moment) else {
@@ -503,5 +509,7 @@ fn union(inputs: &[Piece], ends: &[u64]) -> Vec<Piece> {
     out
 }
 
+#[cfg(test)]
+mod paced;
 #[cfg(test)]
 mod tests;

@@ -15,8 +15,9 @@
 //! | stop | 2 | writers stop |
 //!
 //! Sorted runs are counted once: tables of level 0 ([`crate::writers::level0_tables`]: under
-//! universal compaction the runs of deeper levels as well), and the stack of runs above the base by
-//! its bytes ([`crate::stack`]), whose room counts as the tables at which writers stop.
+//! universal compaction the runs of deeper levels as well), or where that is more, the stack of
+//! runs above the base by its bytes ([`crate::stack`]), whose room counts as the tables at which
+//! writers stop.
 //!
 //! Arithmetic over figures: what they are of a tree is measured elsewhere.
 
@@ -173,17 +174,27 @@ impl StallTriggers {
         }
     }
 
-    /// The load of a tree with so many memtables that wait, and so many tables of level 0, whose
-    /// stack holds `stack` and whose compactions owe `debt` bytes.
+    /// The load of a tree with so many memtables that wait and so many sorted runs
+    /// ([`StallTriggers::runs`]), whose compactions owe `debt` bytes.
     #[must_use]
-    pub fn load(&self, waiting: usize, tables: usize, stack: Option<StackFill>, debt: u64) -> Load {
-        let by_stack = stack.map_or(0.0, |stack| stack_load(stack.part(), self.level0));
+    pub fn load(&self, waiting: usize, runs: f64, debt: u64) -> Load {
         Load {
             memtables: self.memtables.load(waiting as f64),
-            runs: self.level0.load(tables as f64).max(by_stack),
+            runs: self.level0.load(runs),
             debt: self.debt.load(debt as f64),
-            has_stack: stack.is_some(),
         }
+    }
+
+    /// Sorted runs as tables of level 0: those that there are, or where that is more, the part of
+    /// the stack's room that is taken, of the tables at which writers stop. A stack does not stop
+    /// them.
+    #[must_use]
+    pub fn runs(&self, level0: f64, stack: Option<f64>) -> f64 {
+        let Some(part) = stack.filter(|_| self.level0.slowdown.is_finite()) else {
+            return level0;
+        };
+        let full = self.level0.value_at(Zone::Stop);
+        level0.max((part * full).min(full.next_down()))
     }
 
     /// The triggers of a tree that is not compacted: compactions would bring no relief.
@@ -217,8 +228,6 @@ pub struct Load {
     pub runs: f64,
     /// By bytes that compactions owe.
     pub debt: f64,
-    /// There are runs above the base: each plan of the tree takes some of them away.
-    pub has_stack: bool,
 }
 
 impl Load {
@@ -247,34 +256,6 @@ impl Load {
             reached.map(|(cause, _)| *cause)
         })
     }
-}
-
-/// Bytes of a stack of runs above the last level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StackFill {
-    /// Bytes above the last level.
-    pub above: u64,
-    /// The most bytes that there should ever be: slices begin where the most lies, so half of it
-    /// is usual.
-    pub room: u64,
-}
-
-impl StackFill {
-    /// The part of the room that is taken, from 0 on.
-    #[must_use]
-    pub fn part(self) -> f64 {
-        self.above as f64 / self.room.max(1) as f64
-    }
-}
-
-/// The load of a stack that holds `part` of its room, which counts as the tables of level 0 at
-/// which writers stop.
-#[must_use]
-pub fn stack_load(part: f64, level0: StallTrigger) -> f64 {
-    if level0.slowdown.is_infinite() {
-        return 0.0;
-    }
-    level0.load(part * level0.value_at(Zone::Stop))
 }
 
 #[cfg(test)]
@@ -316,6 +297,19 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_counts_as_runs_and_stops_nobody() {
+        let triggers = StallTriggers::new((20, 36), (0, 0));
+        let load = |tables, stack| triggers.load(0, triggers.runs(tables, stack), 0);
+        assert_eq!(load(5.0, None).runs, 0.25);
+        assert_eq!(load(5.0, Some(5.0 / 9.0)).runs, 1.0);
+        assert_eq!(load(28.0, Some(0.2)).runs, 1.5);
+        assert_eq!(load(5.0, Some(3.0)).zone(), Zone::Critical);
+        assert_eq!(load(36.0, Some(0.0)).zone(), Zone::Stop);
+        let never = StallTriggers::new((-1, 0), (0, 0));
+        assert_eq!(never.runs(5.0, Some(3.0)), 5.0);
+    }
+
+    #[test]
     fn memtables_slow_writers_down_as_in_rocksdb() {
         let none = StallTriggers::new((20, 36), (0, 0));
         let zones = |most, merged| {
@@ -334,7 +328,6 @@ mod tests {
             memtables: 1.0,
             runs: 2.0,
             debt: 1.9,
-            has_stack: false,
         };
         assert_eq!(
             (load.zone(), load.cause()),

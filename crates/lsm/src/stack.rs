@@ -1,12 +1,11 @@
-//! The stack of runs above the base of an overloaded leveled tree: how much it holds, and how much
-//! it should hold at the most.
+//! Stack of runs above the base of an overloaded leveled tree: its room, and the part of it that is
+//! taken.
 //!
 //! Pure functions of a version, its targets and the options. What follows for writers and pickers
 //! is the load of the tree ([`crate::load`]).
 
-use crate::load::StackFill;
 use crate::policy::Policy;
-use crate::score::{Targets, targets};
+use crate::score::Targets;
 use crate::version::Version;
 
 /// Target size of a level-0 batch, as a part of the last level.
@@ -15,17 +14,9 @@ const RUN_PART: f64 = 0.15;
 /// some ten tables of level 0.
 const RUN_MEMTABLES: f64 = 80.0;
 
-/// How much the stack of a tree holds; none where no runs lie above the base.
-pub fn fill(version: &Version, policy: &Policy) -> Option<StackFill> {
-    fill_against(version, policy, &targets(version, policy))
-}
-
-/// How much the stack of a tree with these targets holds.
-pub(crate) fn fill_against(
-    version: &Version,
-    policy: &Policy,
-    targets: &Targets,
-) -> Option<StackFill> {
+/// The most bytes that the stack of a tree with these targets should ever hold; none where no runs
+/// lie above the base. Slices begin where the most runs lie on each other, so half of it is usual.
+pub(crate) fn room(version: &Version, policy: &Policy, targets: &Targets) -> Option<u64> {
     if !policy.is_shaped_by_cost() {
         return None;
     }
@@ -36,10 +27,14 @@ pub(crate) fn fill_against(
         return None;
     }
     let run = bytes_of_run(policy, last.bytes());
-    Some(StackFill {
-        above: above.iter().map(|l| l.bytes()).sum(),
-        room: (above.len() as f64 * run) as u64,
-    })
+    Some((above.len() as f64 * run) as u64)
+}
+
+/// The part of its room that a stack takes, from 0 on.
+pub(crate) fn part(version: &Version, room: u64) -> f64 {
+    let above = version.levels().split_last().map_or(&[][..], |(_, l)| l);
+    let bytes: u64 = above.iter().map(|l| l.bytes()).sum();
+    bytes as f64 / room.max(1) as f64
 }
 
 /// How large a batch is over a last level of `last` bytes.

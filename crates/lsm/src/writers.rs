@@ -1,8 +1,5 @@
 //! What the writers of a tree do: the one definition that pickers share with what slows writers
 //! down. The scale that both go by is [`crate::load`].
-//!
-//! Writers are *throttled* while their gate stops them, or its pace held one of them back a moment
-//! ago ([`WriterState`]).
 
 use crate::load::Zone;
 use crate::policy::{CompactionStyle, Policy};
@@ -16,10 +13,6 @@ pub const MIN_FILES_FOR_INTRA_L0: usize = 4;
 /// Microseconds without a flush after which writers rest.
 pub const REST_US: u64 = 2_000_000;
 
-/// Microseconds after a wait for which writers count as throttled: a caller that asks once a second
-/// sees it.
-pub const THROTTLED_US: u64 = 1_000_000;
-
 /// The tables of level 0 as triggers count them: under universal compaction each run of a level
 /// below is one more, as in RocksDB.
 pub fn level0_tables(version: &Version, style: CompactionStyle) -> usize {
@@ -29,24 +22,24 @@ pub fn level0_tables(version: &Version, style: CompactionStyle) -> usize {
     }
 }
 
+/// Microseconds after a wait for which writers count as held back: a caller that asks once a second
+/// sees it.
+pub const HELD_BACK_US: u64 = 1_000_000;
+
 /// What the writers of a tree do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriterState {
     /// No flush brought a table a moment ago.
     #[default]
     Resting,
-    /// Tables come.
+    /// Tables come, or writers are held back that would bring them.
     Writing,
-    /// They are held back for the tree.
-    Throttled,
 }
 
 impl WriterState {
-    /// Of writers that are throttled or not, and whose last flush was so long ago.
-    pub fn of(is_throttled: bool, since_flush_us: Option<u64>) -> Self {
-        if is_throttled {
-            WriterState::Throttled
-        } else if since_flush_us.is_some_and(|us| us < REST_US) {
+    /// Of writers that are held back for the tree or not, and whose last flush was so long ago.
+    pub fn of(is_held_back: bool, since_flush_us: Option<u64>) -> Self {
+        if is_held_back || since_flush_us.is_some_and(|us| us < REST_US) {
             WriterState::Writing
         } else {
             WriterState::Resting
@@ -64,16 +57,19 @@ pub struct PickContext {
     /// Whether somebody waits for the tree to be in shape: then level 0 does not wait for more
     /// tables.
     pub draining: bool,
-    /// What writers do: while they are throttled, merges are for writing little, not for few runs.
+    /// What writers do.
     pub writers: WriterState,
+    /// The zone of the load that writers are paced by, which is a mean: from the near zone on merges
+    /// are for writing little, not for few runs.
+    pub paced: Zone,
     /// What reads ask for.
     pub reads: ReadDemand,
 }
 
 impl PickContext {
-    /// Whether writers are held back for the tree.
-    pub(crate) fn is_throttled(&self) -> bool {
-        self.writers == WriterState::Throttled
+    /// Whether writers have a pace.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.paced >= Zone::Near
     }
 
     /// Whether the tree is to be shaped for tables that come. Not so while somebody waits for it to
@@ -83,9 +79,9 @@ impl PickContext {
     }
 }
 
-/// The zone of level 0 by the number of its tables.
+/// The zone of a tree by the number of its tables of level 0, as triggers count them.
 pub(crate) fn level0_zone(version: &Version, policy: &Policy) -> Zone {
-    let tables = version.level(Level::L0).len() as f64;
+    let tables = level0_tables(version, policy.compaction_style) as f64;
     Zone::of(policy.stall_triggers.level0.load(tables))
 }
 

@@ -142,7 +142,7 @@ fn runs_of_a_universal_tree_merge_as_far_as_is_paid() {
 fn writers_running_jobs_and_the_option_come_first() {
     let v = tree("L1: 7[a-m]#4M 5[n-z]#4M\nL3: 2[a-m]#40M 1[n-z]#41M");
     let held = PickContext {
-        writers: WriterState::Throttled,
+        writers: WriterState::Writing,
         ..paid(RICH)
     };
     assert_eq!(picked(&v, &fixed(), held), "nothing");

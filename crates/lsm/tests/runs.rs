@@ -7,6 +7,7 @@ mod trees;
 use esker_format::FileNo;
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
+use esker_lsm::load::Zone;
 use esker_lsm::pick::{
     CompactionStyle, FifoSettings, FileTemperatureAge, PickContext, Policy, Temperature,
     WriterState,
@@ -69,7 +70,8 @@ fn runs_gather_while_writers_are_held_back() {
     let mut busy = Busy::new();
     let _oldest = busy.reserve(vec![FileNo(1)], None);
     let pressed = PickContext {
-        writers: WriterState::Throttled,
+        writers: WriterState::Writing,
+        paced: Zone::Near,
         ..NOW
     };
     let width = |count, policy: &Policy, busy: &Busy, moment| {

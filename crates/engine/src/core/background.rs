@@ -3,6 +3,7 @@
 use super::saved_cache::SavedCacheState;
 use super::services::Services;
 use crate::family::backpressure::admission::Admission;
+use crate::family::backpressure::load::FreeJobs;
 use crate::registry::Jobs;
 use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
 use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
@@ -31,10 +32,14 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Tells the pace of writers whether a memtable that fills up would be flushed at once. To be
-    /// called whenever a job begins or ends, with the lock on `jobs` held.
-    pub(crate) fn update_flush_free(&self, jobs: &Jobs) {
+    /// Tells the pace of writers whether a memtable that fills up would be flushed at once, and
+    /// whether level 0 could be merged at once. To be called whenever a job begins or ends, with
+    /// the lock on `jobs` held.
+    pub(crate) fn update_free_jobs(&self, jobs: &Jobs) {
         let limits = self.services.options.load().job_limits();
-        self.admission.set_flush_free(jobs.may_flush(&limits));
+        self.admission.set_free_jobs(FreeJobs {
+            flush: jobs.may_flush(&limits),
+            compaction: jobs.may_compact(&limits),
+        });
     }
 }

@@ -33,10 +33,10 @@ use crate::tree::Tables;
 use crate::tree::blobs::{Blobs, FamilyBlobs};
 use crate::tree::tables::{Storage, TableAccess, TableSetting};
 use backpressure::drain::DrainStats;
-use backpressure::pace::Pace;
 use backpressure::write_controller::WriteController;
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
+use esker_lsm::pace::Pace;
 use esker_lsm::version::Version;
 use esker_lsm::visible::ValueResolver;
 use esker_status::seeded::{Bug, seeded};
@@ -456,11 +456,6 @@ impl Family {
                 ..v.with_version(Arc::clone(&v.version))
             }
         });
-    }
-
-    /// Bytes that compactions owe the tree of `view`.
-    pub(crate) fn pending_compaction_bytes(&self, view: &View) -> u64 {
-        self.assessed(&view.version).tree.pending_compaction_bytes
     }
 
     /// Whether the space of its tables is bounded.

@@ -353,7 +353,6 @@ impl CompactionJob {
         if moved {
             statistics::moved(family, plan, bytes);
         } else {
-            self.rewrite.progress.wrote(raw);
             let work = CompactionStats {
                 bytes_written: bytes,
                 bytes_written_raw: raw,

@@ -136,10 +136,10 @@ impl Core {
         self.background.wait_for(|| {
             let view = family.view_guard();
             let oldest = view.immutable.last().unwrap_or(&view.mem).id();
-            let debt = family.pending_compaction_bytes(&view);
+            let assessed = family.assessed(&view.version);
             family.is_dropped()
                 || oldest > first
-                || !flush_would_stall(&view, &family.options.load(), debt)
+                || !flush_would_stall(&view, &family.options.load(), &assessed.tree)
         })
     }
 }

@@ -76,7 +76,7 @@ impl FlushTicket {
             jobs.pipelines.entry(family.id).or_default().join(*newest);
             jobs.enter_flush(family);
         }
-        background.update_flush_free(jobs);
+        background.update_free_jobs(jobs);
         FlushTicket {
             background: Arc::clone(background),
             families,
@@ -100,7 +100,7 @@ impl FlushTicket {
         if std::mem::take(&mut self.is_writing) {
             let mut jobs = self.background.jobs.lock();
             jobs.flushes_writing -= 1;
-            self.background.update_flush_free(&jobs);
+            self.background.update_free_jobs(&jobs);
             let has_work = jobs.queue.has_work();
             drop(jobs);
             if has_work {
@@ -175,7 +175,7 @@ impl Drop for FlushTicket {
         let mut jobs = self.background.jobs.lock();
         jobs.flushes -= 1;
         jobs.flushes_writing -= usize::from(self.is_writing);
-        self.background.update_flush_free(&jobs);
+        self.background.update_free_jobs(&jobs);
         self.leave(&mut jobs);
         for (family, _) in &self.families {
             if family.view_guard().immutable.is_empty() {

@@ -23,6 +23,7 @@ use crate::runtime::work_signal as signal;
 use crate::store::is_overtaken;
 use esker_format::{FamilyId, Seq};
 use esker_lsm::check::overtaking;
+use esker_lsm::load::Zone;
 use esker_lsm::pick::{PickContext, Recheck, WriterState, pick_assessed, recheck};
 use esker_lsm::plan::{CompactionReason, Plan, PlanKind, Ticket};
 use esker_lsm::read_demand::ReadDemand;
@@ -65,7 +66,7 @@ pub(crate) fn next_job(core: &Arc<Core>, kind: JobKind) -> Option<Job> {
         }
         JobKind::Compact if jobs.may_compact(&limits) && jobs.compactions_paused == 0 => {
             let task = compaction_to_run(core, &mut jobs)?;
-            core.background.update_flush_free(&jobs);
+            core.background.update_free_jobs(&jobs);
             Some(Job::Compact(task))
         }
         _ => None,
@@ -198,6 +199,7 @@ pub(crate) fn moment(core: &Core, draining: bool) -> PickContext {
             .map_or_else(|| core.reads.sequence.published(), |(s, _)| s),
         draining,
         writers: WriterState::Resting,
+        paced: Zone::Calm,
         reads: ReadDemand::default(),
     }
 }
@@ -247,9 +249,11 @@ fn look(
     }
     let version = Arc::clone(&view.version);
     let assessed = family.assessed(&version);
+    let (writers, paced) = family.writer_state(now_us);
     let moment = PickContext {
         reads: family.read_demand(),
-        writers: family.writer_state(now_us),
+        writers,
+        paced,
         ..any
     };
     let busy = jobs.busy.entry(id).or_default();
@@ -370,7 +374,7 @@ fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<
         let mut jobs = core.background.jobs.lock();
         jobs.compactions -= 1;
         release(&mut jobs, family, ticket);
-        core.background.update_flush_free(&jobs);
+        core.background.update_free_jobs(&jobs);
     }
     match done {
         Ok(()) => {}

@@ -29,7 +29,7 @@ struct Candidate {
 /// The merge that reads have paid for, if there is one.
 pub(super) fn pick(cx: &Context<'_>) -> Option<Plan> {
     let moment = &cx.moment;
-    let rests = !moment.is_throttled() && !moment.expects_flushes() && cx.busy.is_empty();
+    let rests = !moment.is_paced() && !moment.expects_flushes() && cx.busy.is_empty();
     if moment.reads.debt_ns < LEAST_DEBT_NS || !cx.policy.compaction_for_reads || !rests {
         return None;
     }

@@ -6,6 +6,7 @@
 
 use super::{CompactionStyle, PickContext, Policy, WriterState};
 use crate::file::{FileMeta, compare_boundary};
+use crate::load::Zone;
 use crate::plan::{
     Busy, CompactionReason, LevelInputs, Plan, PlanKind, hull, is_bottommost, spanned,
 };
@@ -59,6 +60,7 @@ impl<'a> Context<'a> {
             oldest_snapshot: Seq::ZERO,
             draining: true,
             writers: WriterState::Resting,
+            paced: Zone::Calm,
             reads: ReadDemand::default(),
         };
         Context::new(version, policy, targets, busy, moment)

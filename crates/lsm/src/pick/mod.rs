@@ -60,7 +60,7 @@ pub fn pick_assessed(
     };
     let cx = Context::new(version, policy, targets, busy, moment);
     let mut plan = picker(&cx).or_else(|| for_reads::pick(&cx))?;
-    plan.urgency = urgency::of(&plan, policy, targets, &assessment.load);
+    plan.urgency = urgency::of(&plan, policy, assessment);
     Some(plan)
 }
 

@@ -8,7 +8,7 @@
 use super::{CompactionStyle, PickContext, Policy, WriterState};
 use crate::file::FileMeta;
 use crate::version::Version;
-use crate::writers::{REST_US, THROTTLED_US};
+use crate::writers::REST_US;
 use esker_format::{Level, Seq};
 
 /// What makes [`super::pick`] worth another call.
@@ -33,11 +33,8 @@ pub fn recheck(version: &Version, policy: &Policy, moment: PickContext) -> Reche
     } else {
         None
     };
-    let in_us = match moment.writers {
-        WriterState::Resting => None,
-        WriterState::Throttled if !leveled => Some(THROTTLED_US),
-        _ => leveled.then_some(REST_US),
-    };
+    let goes_by_writers = leveled || moment.is_paced();
+    let in_us = (goes_by_writers && moment.writers == WriterState::Writing).then_some(REST_US);
     let times = ages(policy).flat_map(|age| version.files().flat_map(move |(_, f)| old_at(f, age)));
     let later = times.filter(|at| moment.now != 0 && *at > moment.now);
     Recheck {

@@ -22,7 +22,7 @@
 //! once into level 0, once more within it, once into its run, and `l / (n r)` times with a slice.
 //! The stack is half full on average, `n r / 2`.
 //!
-//! Writers go by how full the stack is ([`crate::stack::fill`]), which batches do not change.
+//! Writers go by how full the stack is ([`crate::stack`]), which batches do not change.
 //!
 //! Tables of a run end where those of all levels below them do (their grandparents), or a slice
 //! would grow by a table to each side with every level.
@@ -36,7 +36,7 @@ use super::inputs::{Context, Grow, clean_cut};
 use super::multilevel::MultiLevelSlice;
 use crate::load::Zone;
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind};
-use crate::stack::{bytes_of_run, fill_against};
+use crate::stack::{self, bytes_of_run};
 use crate::writers::{MIN_FILES_FOR_INTRA_L0, level0_zone};
 use esker_format::Level;
 
@@ -203,8 +203,8 @@ impl Context<'_> {
         let runs = f64::from(last.0.saturating_sub(1).max(1));
         let where_full =
             self.version.level(last).bytes() as f64 / (runs * self.bytes_of_run()).max(1.0);
-        let fill = fill_against(self.version, self.policy, self.targets);
-        let free = fill.map_or(1.0, |fill| 1.0 - fill.part());
+        let room = stack::room(self.version, self.policy, self.targets);
+        let free = room.map_or(1.0, |room| 1.0 - stack::part(self.version, room));
         MAX_OVERLAP_SHARE * where_full / free.max(f64::MIN_POSITIVE)
     }
 

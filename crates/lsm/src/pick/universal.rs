@@ -183,7 +183,7 @@ impl<'a> Context<'a> {
     fn least_width(&self, width: Width, runs: &[Run<'a>]) -> Option<usize> {
         let options = &self.policy.compaction_options_universal;
         let least = (options.min_merge_width as usize).max(2);
-        let gather = self.moment.is_throttled();
+        let gather = self.moment.is_paced();
         match width {
             Width::MinRuns => {
                 let most = options.max_merge_width as usize;

@@ -14,31 +14,30 @@
 //! starts some jobs by how long their families have waited.
 
 use super::{CompactionStyle, Policy};
-use crate::load::{Load, Zone};
+use crate::assessment::Assessment;
+use crate::load::Zone;
 use crate::plan::{CompactionReason, Plan};
-use crate::score::Targets;
 use esker_format::Level;
 
-impl Load {
-    /// The largest load that `plan` relieves.
-    fn relieved_by(&self, plan: &Plan, policy: &Policy, targets: &Targets) -> f64 {
-        if policy.compaction_style != CompactionStyle::Level {
-            return self.runs;
-        }
-        let start = plan.start_level();
-        // The base makes room for level 0; in a stack all plans do.
-        let runs = if start <= targets.base_level || self.has_stack {
-            self.runs
-        } else {
-            0.0
-        };
-        let debt = if start == Level::L0 && plan.output_level == Level::L0 {
-            0.0
-        } else {
-            self.debt
-        };
-        runs.max(debt)
+/// The largest load that `plan` relieves.
+fn relieved_by(plan: &Plan, policy: &Policy, tree: &Assessment) -> f64 {
+    let load = &tree.load;
+    if policy.compaction_style != CompactionStyle::Level {
+        return load.runs;
     }
+    let start = plan.start_level();
+    // The base makes room for level 0; in a stack all plans do.
+    let runs = if start <= tree.targets.base_level || tree.stack.is_some() {
+        load.runs
+    } else {
+        0.0
+    };
+    let debt = if start == Level::L0 && plan.output_level == Level::L0 {
+        0.0
+    } else {
+        load.debt
+    };
+    runs.max(debt)
 }
 
 /// Urgency of a plan that relieves a load, beyond that load: more than any size alone.
@@ -59,13 +58,13 @@ fn by_age(reason: CompactionReason) -> Option<f64> {
     })
 }
 
-/// The urgency of a plan of a tree with this load.
-pub(super) fn of(plan: &Plan, policy: &Policy, targets: &Targets, load: &Load) -> f64 {
+/// The urgency of a plan of this tree.
+pub(super) fn of(plan: &Plan, policy: &Policy, tree: &Assessment) -> f64 {
     if let Some(urgency) = by_age(plan.reason) {
         return urgency;
     }
     let by_size = 2.0 - 1.0 / plan.score.max(1.0);
-    let relieved = load.relieved_by(plan, policy, targets);
+    let relieved = relieved_by(plan, policy, tree);
     if Zone::of(relieved) == Zone::Calm {
         by_size
     } else {

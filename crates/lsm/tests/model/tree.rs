@@ -4,6 +4,7 @@ use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq, ValueType};
 use esker_lsm::check::{self, overtaking};
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
+use esker_lsm::load::Zone;
 use esker_lsm::pick::{CompactionPri, CompactionStyle, PickContext, Policy, WriterState, pick};
 use esker_lsm::plan::{BelowOutput, Busy, CompactionReason, Plan, PlanKind, Ticket};
 use esker_lsm::read_demand::ReadDemand;
@@ -144,8 +145,9 @@ impl Model {
             now: self.now,
             oldest_snapshot: Seq(self.seq + 1),
             draining: !self.presses,
+            paced: if self.presses { Zone::Near } else { Zone::Calm },
             writers: if self.presses {
-                WriterState::Throttled
+                WriterState::Writing
             } else {
                 WriterState::Resting
             },

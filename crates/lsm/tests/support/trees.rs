@@ -4,6 +4,7 @@
 use esker_format::{KeyOrder, Level, Seq};
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
+use esker_lsm::load::Zone;
 use esker_lsm::pick::{PickContext, Policy, WriterState};
 use esker_lsm::plan::{Busy, Plan};
 use esker_lsm::read_demand::ReadDemand;
@@ -16,6 +17,7 @@ pub(crate) const NOW: PickContext = PickContext {
     oldest_snapshot: Seq(1_000_000),
     draining: false,
     writers: WriterState::Resting,
+    paced: Zone::Calm,
     reads: ReadDemand {
         debt_ns: 0,
         merge_pace: None,

@@ -264,7 +264,10 @@ fn rates(out: &mut String, core: &Core, family: &Family, table: &Table, last: &D
     let _ = writeln!(
         out,
         "Estimated pending compaction bytes: {}",
-        family.pending_compaction_bytes(&family.view_guard()),
+        family
+            .assessed(&family.view_guard().version)
+            .tree
+            .pending_compaction_bytes,
     );
 }
 

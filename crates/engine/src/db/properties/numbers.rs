@@ -127,7 +127,9 @@ fn tree(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
         "live-sst-files-size" => version.bytes(),
         "total-sst-files-size" => tables::bytes_of_all_versions(family),
         "obsolete-sst-files-size" => core.trees.obsolete_files.table_bytes(),
-        "estimate-pending-compaction-bytes" => family.pending_compaction_bytes(view),
+        "estimate-pending-compaction-bytes" => {
+            family.assessed(&view.version).tree.pending_compaction_bytes
+        }
         "min-log-number-to-keep" => core
             .trees
             .families

@@ -2,7 +2,7 @@
 //!
 //! Each family has a load ([`super::load`]): whether its writers have to stop, and what listeners
 //! are told.
-//! Between full speed and standing still there is a pace ([`super::pace`]). Both set the family's
+//! Between full speed and standing still there is a pace ([`esker_lsm::pace`]). Both set the family's
 //! gate ([`super::write_controller`]), and the gates of the families that a batch touches
 //! ([`super::batch_families`]) are what its writer passes, one after the other. So where one family
 //! is behind, only what is written to it waits, alone or in one batch with others.
@@ -25,7 +25,7 @@
 //! behind.
 
 use super::batch_families::{BatchFamilies, FamilyBytes, bit};
-use super::load::{load, stall_cause};
+use super::load::{FreeJobs, load, stall_cause};
 use super::stall_tracker::{StallGuard, StallReason, StallTracker};
 use super::write_controller::{ControllerLock, ControllerState};
 use crate::family::{Family, FamilySet};
@@ -85,8 +85,9 @@ pub(crate) struct Admission {
     /// Every batch passes every gate.
     is_together: bool,
     delayed_write_rate: AtomicU64,
-    /// Whether another flush may begin.
+    /// Whether another flush, and another compaction, may begin.
     is_flush_free: AtomicBool,
+    is_compaction_free: AtomicBool,
     closing: AtomicBool,
     clock: Arc<dyn Clock>,
     pub(crate) stall_tracker: StallTracker,
@@ -114,8 +115,8 @@ pub(crate) fn would_wait() -> Error {
 /// Whether writers of the family have to wait for a job, whatever its pace says.
 fn is_full(family: &Family) -> bool {
     let view = family.view_guard();
-    let debt = family.pending_compaction_bytes(&view);
-    load(&view, &family.options.load(), debt).zone() == Zone::Stop
+    let assessed = family.assessed(&view.version);
+    load(&view, &family.options.load(), &assessed.tree).zone() == Zone::Stop
 }
 
 /// Whether this thread is in a job's callback and may go on although the family's gate is closed:
@@ -163,6 +164,7 @@ impl Admission {
             is_together,
             delayed_write_rate: AtomicU64::new(rate),
             is_flush_free: AtomicBool::new(true),
+            is_compaction_free: AtomicBool::new(true),
             closing: AtomicBool::new(false),
             stall_tracker: StallTracker::new(Arc::clone(&clock), ledger, statistics),
             clock,
@@ -177,9 +179,11 @@ impl Admission {
         self.reassess();
     }
 
-    /// Says whether another flush may begin now. The pace takes it in when it is looked at next.
-    pub(crate) fn set_flush_free(&self, is_free: bool) {
-        self.is_flush_free.store(is_free, Ordering::Relaxed);
+    /// Says which jobs may begin now. The pace takes it in when it is looked at next.
+    pub(crate) fn set_free_jobs(&self, free: FreeJobs) {
+        self.is_flush_free.store(free.flush, Ordering::Relaxed);
+        self.is_compaction_free
+            .store(free.compaction, Ordering::Relaxed);
     }
 
     /// Tells whose loads count; once, when the database opens.
@@ -258,10 +262,7 @@ impl Admission {
         let lock = family.gate.lock();
         let view = family.view_guard();
         let assessed = family.assessed(&view.version);
-        let debt = assessed.tree.pending_compaction_bytes;
-        family.drain.set_debt(debt);
-        family.drain.set_stack(assessed.tree.fill);
-        let load = load(&view, &family.options.load(), debt);
+        let load = load(&view, &family.options.load(), &assessed.tree);
         self.note_condition(family, load);
         // With memtables alone the pace says when nothing goes any more.
         let stops = |cause: &LoadCause| load.zone() == Zone::Stop && *cause != LoadCause::Memtables;
@@ -276,9 +277,12 @@ impl Admission {
     fn set(&self, family: &Family, lock: &ControllerLock<'_>, stop: Option<StallCause>) -> bool {
         let now_us = self.clock.now_us();
         let first = self.delayed_write_rate.load(Ordering::Relaxed) as f64;
-        let is_flush_free = self.is_flush_free.load(Ordering::Relaxed);
-        let (limit, waiting) = family.pace(now_us, first, is_flush_free);
-        let stop = stop.or((limit.bytes_per_s <= 0.0).then_some(limit.cause));
+        let free = FreeJobs {
+            flush: self.is_flush_free.load(Ordering::Relaxed),
+            compaction: self.is_compaction_free.load(Ordering::Relaxed),
+        };
+        let (limit, waiting) = family.pace(now_us, first, free);
+        let stop = stop.or((limit.bytes_per_s <= 0.0).then_some(stall_cause(limit.cause)));
         let before = family.gate.state();
         if family.is_dropped() {
             // A job of it may end late: no writer waits for it.

@@ -3,10 +3,9 @@
 //! How near a tree is to slowing its writers down is one figure, for pickers and for the pace: its
 //! load ([`esker_lsm::load`]). Here that becomes waits, from the bottom:
 //!
-//! - *Policy*, without clocks: [`pace`] computes how fast the writers of a family may go,
-//!   [`load`] whether they have to stop.
-//! - *Of one family*: [`write_controller`] is its gate, where time is a number; [`drain`] measures
-//!   what jobs take away; [`reading`] hands that to the pace.
+//! - *Of one family*: [`load`] says whether its writers have to stop, and hands what is known of
+//!   them to their pace ([`esker_lsm::pace`]); [`drain`] counts what jobs have done so far;
+//!   [`write_controller`] is the gate, where time is a number.
 //! - *Of all families*: [`admission`] sets the gates, and lets a batch pass those of the families
 //!   that it touches ([`batch_families`]). It is the only code here that asks for the time or
 //!   sleeps, but for [`stall_tracker`], through which every wait gets into the ledger.
@@ -20,8 +19,6 @@ pub(crate) mod admission;
 pub(crate) mod batch_families;
 pub(crate) mod drain;
 pub(crate) mod load;
-pub(crate) mod pace;
-mod reading;
 pub(crate) mod stall_tracker;
 pub(crate) mod stops;
 pub(crate) mod write_controller;

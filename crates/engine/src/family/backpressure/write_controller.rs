@@ -21,10 +21,12 @@
 //! as all others that did, and no place is sure.
 
 use super::LOOK;
-use super::pace::{Limit, SLOWEST, UNLIMITED};
+use super::load::stall_cause;
 use crate::observe::StallCause;
 use crate::ranks;
-use esker_lsm::writers::THROTTLED_US;
+use esker_lsm::load::LoadCause;
+use esker_lsm::pace::{Limit, SLOWEST, UNLIMITED};
+use esker_lsm::writers::HELD_BACK_US;
 use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
 
@@ -204,9 +206,11 @@ impl WriteController {
         drop(bucket);
         let (state, cause) = match stop {
             Some(cause) => (ControllerState::Stopped, cause),
-            None if limit.bytes_per_s < UNLIMITED => (ControllerState::Paced, limit.cause),
-            None if is_flushing => (ControllerState::Monitored, limit.cause),
-            None => (ControllerState::Free, limit.cause),
+            None if limit.bytes_per_s < UNLIMITED => {
+                (ControllerState::Paced, stall_cause(limit.cause))
+            }
+            None if is_flushing => (ControllerState::Monitored, stall_cause(limit.cause)),
+            None => (ControllerState::Free, stall_cause(limit.cause)),
         };
         let word = state as u8 | (cause as u8) << 2;
         self.state.store(word, Ordering::Release);
@@ -216,7 +220,7 @@ impl WriteController {
     /// Opens it for good: the family is gone.
     pub(crate) fn open(&self, lock: &ControllerLock<'_>, now_us: u64) {
         let free = Limit {
-            cause: StallCause::MemtableLimit,
+            cause: LoadCause::Memtables,
             bytes_per_s: UNLIMITED,
         };
         self.set(lock, now_us, None, free, false);
@@ -302,7 +306,7 @@ impl WriteController {
     /// The pace held a writer back until `now_us`.
     pub(crate) fn note_held(&self, now_us: u64) {
         self.held_until_us
-            .store(now_us + THROTTLED_US, Ordering::Relaxed);
+            .store(now_us + HELD_BACK_US, Ordering::Relaxed);
     }
 
     /// Bytes a second that its writers share, when that has held one of them back in the last

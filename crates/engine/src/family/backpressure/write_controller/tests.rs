@@ -4,7 +4,7 @@ use super::*;
 
 fn paced(bytes_per_s: f64) -> Limit {
     Limit {
-        cause: StallCause::L0FileCountLimit,
+        cause: LoadCause::Runs,
         bytes_per_s,
     }
 }
@@ -162,7 +162,7 @@ fn a_pace_counts_for_a_second_after_it_held_somebody_back() {
     assert_eq!(gate.delayed_rate(1), None, "no writer waited");
     gate.note_held(10);
     assert_eq!(gate.delayed_rate(11), Some(1_000_000));
-    assert!(gate.is_throttling(THROTTLED_US) && !gate.is_throttling(THROTTLED_US + 10));
+    assert!(gate.is_throttling(HELD_BACK_US) && !gate.is_throttling(HELD_BACK_US + 10));
     gate.set(
         &gate.lock(),
         0,
@@ -170,7 +170,7 @@ fn a_pace_counts_for_a_second_after_it_held_somebody_back() {
         paced(1e6),
         true,
     );
-    assert!(gate.is_throttling(2 * THROTTLED_US) && gate.delayed_rate(11).is_none());
+    assert!(gate.is_throttling(2 * HELD_BACK_US) && gate.delayed_rate(11).is_none());
 }
 
 #[test]
