@@ -4,11 +4,11 @@
 mod trees;
 
 use esker_format::Level;
+use esker_lsm::assessment::Assessment;
 use esker_lsm::pick::{PickContext, Policy};
 use esker_lsm::plan::Busy;
 use esker_lsm::score::{pending_compaction_bytes, targets};
 use esker_lsm::shape::draw_plan;
-use esker_lsm::stack::fill;
 use esker_lsm::version::Version;
 use trees::{NOW, dynamic, pick, picked, tree, with_times};
 
@@ -319,12 +319,16 @@ fn a_batch_takes_what_little_is_in_its_way_and_columns_leave_that_alone() {
 #[test]
 fn a_stack_says_how_full_it_is() {
     let text = "L0: 9[a-z]#20M\nL3: 1[a-m]#30M\nL5: 2[a-z]#50M\nL6: 3[a-z]#400M";
-    let some = fill(&tree(text), &by_cost()).expect("runs lie above the base");
+    let of = |text, policy| {
+        let tree = Assessment::of(&tree(text), &policy);
+        (tree.stack_room, tree.stack)
+    };
     // Level 0 and five levels of 0.15 of the last one.
-    assert_eq!((some.above, some.room), (100 << 20, 360 << 20));
-    assert_eq!(fill(&tree(text), &dynamic()), None);
-    let usual = tree("L0: 9[a-z]#20M\nL5: 2[a-z]#50M\nL6: 3[a-z]#400M");
-    assert_eq!(fill(&usual, &by_cost()), None);
+    let full = (Some(360 << 20), Some(100.0 / 360.0));
+    assert_eq!(of(text, by_cost()), full);
+    assert_eq!(of(text, dynamic()), (None, None));
+    let usual = "L0: 9[a-z]#20M\nL5: 2[a-z]#50M\nL6: 3[a-z]#400M";
+    assert_eq!(of(usual, by_cost()), (None, None));
 }
 
 #[test]
