@@ -256,6 +256,8 @@ struct Running {
     takes_level0: bool,
     sorted_runs: usize,
     output_bytes: u64,
+    /// The level that its uppermost files leave.
+    from: Level,
     /// The levels that it puts tables into.
     outputs: RangeInclusive<Level>,
     range: Option<(InternalKey, InternalKey)>,
@@ -290,6 +292,7 @@ impl Busy {
             takes_level0: plan.start_level() == Level::L0,
             sorted_runs: plan.runs(),
             output_bytes: plan.room_needed(),
+            from: plan.start_level(),
             outputs: plan.output_level..=plan.output_level,
             range: plan.range(order).map(|(lo, hi)| (lo.clone(), hi.clone())),
         });
@@ -315,6 +318,7 @@ impl Busy {
             takes_level0: false,
             sorted_runs: 0,
             output_bytes: 0,
+            from: *outputs.start(),
             outputs,
             range,
         });
@@ -421,11 +425,29 @@ impl Busy {
         hi: &InternalKey,
     ) -> bool {
         let mut into = self.running.iter().filter(|r| r.outputs.contains(&level));
-        into.any(|r| {
-            r.range.as_ref().is_some_and(|(a, b)| {
-                compare_boundary(order, a.as_bytes(), hi.as_bytes()).is_le()
-                    && compare_boundary(order, lo.as_bytes(), b.as_bytes()).is_le()
-            })
+        into.any(|r| r.meets(order, lo, hi))
+    }
+    /// Whether a running plan takes data past `[lo, hi]` of a level: tables that come there now
+    /// would be older than that and lie above it.
+    pub fn goes_past(
+        &self,
+        order: &KeyOrder,
+        level: Level,
+        lo: &InternalKey,
+        hi: &InternalKey,
+    ) -> bool {
+        let goes_past = |r: &&Running| r.from < level && level < *r.outputs.start();
+        let mut past = self.running.iter().filter(goes_past);
+        past.any(|r| r.meets(order, lo, hi))
+    }
+}
+
+impl Running {
+    /// Whether its range and `[lo, hi]` have a user key in common.
+    fn meets(&self, order: &KeyOrder, lo: &InternalKey, hi: &InternalKey) -> bool {
+        self.range.as_ref().is_some_and(|(a, b)| {
+            compare_boundary(order, a.as_bytes(), hi.as_bytes()).is_le()
+                && compare_boundary(order, lo.as_bytes(), b.as_bytes()).is_le()
         })
     }
 }

@@ -553,6 +553,37 @@ fn a_deletion_above_what_a_running_plan_puts_below_is_kept() {
 }
 
 #[test]
+fn a_file_of_level_0_does_not_go_below_a_merge_that_spans_it() {
+    // 2 and 3 are merged in level 0: their output spans the keys of 5, which is newer.
+    let before = tree("L0: 3[z-z]@7..7 2[a-a]@6..6 1[a-c]@1..4");
+    let v = tree("L0: 5[q-q]@8..8 3[z-z]@7..7 2[a-a]@6..6 1[a-c]@1..4");
+    let mut busy = Busy::new();
+    let files = [FileNo(3), FileNo(2)];
+    let plan = plan_files(&before, &fixed(), &busy, &files, Level(0), 0).expect("free");
+    let ticket = busy.register(v.order(), &plan);
+    let down = |busy: &Busy| plan_files(&v, &fixed(), busy, &[FileNo(5)], Level(1), 0);
+    assert!(down(&busy).is_err());
+    busy.release(ticket);
+    assert!(down(&busy).is_ok());
+}
+
+#[test]
+fn nothing_is_put_where_a_running_plan_goes_past() {
+    // 15 goes from level 1 to level 4; 16 and 14 would span its keys in level 3.
+    let v = tree("L1: 15[f-f]@15..15 16[g-g]@16..16\nL2: 14[e-e]@14..14\nL4: 1[a-z]@1..2");
+    let mut busy = Busy::new();
+    let plan = plan_files(&v, &fixed(), &busy, &[FileNo(15)], Level(4), 0).expect("free");
+    let ticket = busy.register(v.order(), &plan);
+    let beside = |busy: &Busy| {
+        let files = [FileNo(16), FileNo(14)];
+        plan_files(&v, &fixed(), busy, &files, Level(3), 0)
+    };
+    assert!(beside(&busy).is_err());
+    busy.release(ticket);
+    assert!(beside(&busy).is_ok());
+}
+
+#[test]
 fn tables_that_would_pass_others_are_named() {
     let past = |picture: &str, leaving: &[u64], to: u8| {
         let v = tree(picture);

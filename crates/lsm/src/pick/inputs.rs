@@ -331,6 +331,7 @@ impl<'a> Context<'a> {
         let passes = (inputs.first()?.level, output_level);
         if inputs.iter().any(|i| self.busy.any_of(&i.files))
             || self.busy.writes_between(order, passes, lo, hi)
+            || self.busy.goes_past(order, output_level, lo, hi)
         {
             return None;
         }

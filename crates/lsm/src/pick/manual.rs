@@ -482,13 +482,22 @@ pub fn plan_files(
             "A compaction must contain at least one file.",
         ));
     }
-    let mut plan = cx
-        .plan_to(
-            inputs,
-            output,
-            output_path,
-            CompactionReason::ManualCompaction,
-        )
+    let plan = cx.plan_to(
+        inputs,
+        output,
+        output_path,
+        CompactionReason::ManualCompaction,
+    );
+    // A running merge within level 0 may span keys that none of its inputs meets, and be older.
+    let goes_below_output = |plan: &Plan| {
+        plan.start_level() == Level::L0
+            && output > Level::L0
+            && plan
+                .range(cx.order())
+                .is_some_and(|(lo, hi)| busy.meets_output(cx.order(), Level::L0, lo, hi))
+    };
+    let mut plan = plan
+        .filter(|plan| !goes_below_output(plan))
         .ok_or_else(|| {
             Error::aborted(
                 "Some of the necessary compaction input files are already being compacted",
