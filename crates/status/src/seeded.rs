@@ -149,7 +149,7 @@ catalogue! {
     CheckpointLacksLog, "checkpoint-lacks-log", Model, Log, "A checkpoint is without its last log.";
     InputTakenTwice, "input-taken-twice", Model, Tables, "Two compactions take the same tables.";
     MergeToldEarly, "merge-told-early", Model, Tables,
-        "A merge of level 0 on a thread of its own counts as done while it runs.";
+        "A merge of level 0 counts as done before it is installed.";
     CloseBesideJobs, "close-beside-jobs", Model, Threads,
         "A database that closes does not wait for its jobs.";
     FirstGateAlone, "first-gate-alone", Schedules, Threads, "A batch for several families waits for its first family alone.";

@@ -16,6 +16,7 @@ use super::output::{
 };
 use super::statistics::{self, CpuTime, Running};
 use super::subcompaction::{Part, Written};
+use super::thread_class::ThreadClass;
 use crate::core::{Core, Trees};
 use crate::family::backpressure::drain::Progress;
 use crate::family::{CompactionStats, Family};
@@ -402,6 +403,7 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
     let ranges = edges.len() - 1;
     let results: Arc<Mutex<Vec<Option<Result<Written>>>>> =
         Arc::new(Mutex::new(Rank::LEAF, (0..ranges).map(|_| None).collect()));
+    let class = ThreadClass::of_plan(&job.family, &job.plan);
     let mut threads = Vec::new();
     for (i, pair) in edges.windows(2).enumerate().skip(1) {
         let (own, results) = (Arc::clone(job), Arc::clone(&results));
@@ -410,13 +412,7 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Wri
             let done = own.run_part(i, low.as_deref(), high.as_deref());
             results.lock()[i] = Some(done);
         });
-        match job
-            .core
-            .services
-            .env
-            .executor
-            .spawn_patient("esker-subcompact", body)
-        {
+        match class.spawn(&*job.core.services.env.executor, "esker-subcompact", body) {
             Ok(t) => threads.push(t),
             Err(e) => job
                 .core

@@ -6,7 +6,6 @@ mod events;
 pub(crate) mod flush;
 mod flush_request;
 pub(crate) mod flush_ticket;
-mod high_priority;
 pub(crate) mod import;
 pub(crate) mod ingest;
 mod lifetime;
@@ -17,6 +16,7 @@ pub(crate) mod saved_cache;
 pub(crate) mod scheduler;
 mod statistics;
 mod subcompaction;
+mod thread_class;
 pub(crate) mod workers;
 
 use crate::core::Background;

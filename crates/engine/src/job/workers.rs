@@ -6,11 +6,9 @@
 //! and ends. Where threads come from, and that they are used again, is the executor's business.
 //! Closing waits for the threads at work, and an idle database has none.
 //!
-//! Writers wait for a flush, sooner or later, and never for one certain compaction. So compactions,
-//! and the deletion of files, run on patient threads ([`esker_env::Executor::spawn_patient`]):
-//! where processors are short, a flush ends in a third of the time. Compactions that starve for it
-//! slow writers down by the tree's debt, which gives them the processor back. Merges of level 0 are
-//! what writers do wait for: those are as urgent as flushes ([`super::high_priority`]).
+//! Flushes and merges of level 0 have threads of one class, other compactions and the deletion of
+//! files those of a patient one ([`super::thread_class`]). A job gets its thread when it is handed
+//! out. The thread of a compaction takes the next one itself, if that is of its class.
 //!
 //! Twice as many flushes may run as may write at once: a flush whose tables are written waits for
 //! the disk, and the next one begins ([`super::flush_ticket`]). While compactions leave theirs
@@ -36,6 +34,7 @@ use super::saved_cache;
 use super::scheduler::{
     Job, JobKind, flush_for_reads, next_job, relieve, run, spare_bytes, switch_for_scans,
 };
+use super::thread_class::ThreadClass;
 use crate::core::Core;
 use crate::health::{ErrorSource, HealthState};
 use crate::observe::{PerfApart, PerfLevel, set_perf_level};
@@ -187,32 +186,42 @@ fn look(core: &Arc<Core>, at_work: &mut AtWork, wanted: impl Fn(&FlushTask) -> b
 
 /// Has another thread carry the job out; gives it back where there is none.
 fn hand_over(core: &Arc<Core>, at_work: &AtWork, job: Job) -> Option<Job> {
-    let is_compaction = matches!(job, Job::Compact(_));
+    let (class, name) = job.thread();
     let job = Arc::new(Mutex::new(Rank::LEAF, Some(job)));
     let (own, another, theirs) = (Arc::downgrade(core), at_work.another(), Arc::clone(&job));
     let body = Box::new(move || {
-        with_core(&own, another, |core, _| {
+        with_core(&own, another, |core, at_work| {
             let mut next = theirs.lock().take();
             while let Some(job) = next {
+                let is_compaction = matches!(job, Job::Compact(_));
                 run_guarded(core, job);
                 next = is_compaction
-                    .then(|| next_job(core, JobKind::Compact))
+                    .then(|| next_compaction(core, at_work, class))
                     .flatten();
             }
         });
     });
-    let executor = &core.services.env.executor;
-    let started = if is_compaction {
-        executor.spawn_patient("esker-comp", body)
-    } else {
-        executor.spawn("esker-flush", body)
-    };
+    let started = class.spawn(&*core.services.env.executor, name, body);
     started.err().and_then(|e| {
         core.services
             .info_log
             .warn(format_args!("a job has no thread of its own: {e}"));
         job.lock().take()
     })
+}
+
+/// The next compaction for a thread of `class`. Those of the other class before it are handed over,
+/// unless there is no thread for them.
+fn next_compaction(core: &Arc<Core>, at_work: &AtWork, class: ThreadClass) -> Option<Job> {
+    while let Some(job) = next_job(core, JobKind::Compact) {
+        if job.thread().0 == class {
+            return Some(job);
+        }
+        if let Some(own) = hand_over(core, at_work, job) {
+            return Some(own);
+        }
+    }
+    None
 }
 
 /// Carries a job out.
