@@ -57,6 +57,7 @@ const SCENARIOS: &[(&str, &[Area], Scenario)] = &[
     ("gaps", &[Area::Tables, Area::Ingestion], trees::gaps),
     ("between", &[Area::Tables], trees::between),
     ("exclusive", &[Area::Tables], trees::exclusive),
+    ("yields", &[Area::Tables], trees::yields),
     ("copies", &[Area::Tables], trees::copies),
     ("cache", &[Area::Reading], cache),
     ("closing", &[Area::Threads], closing),

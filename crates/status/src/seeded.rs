@@ -150,6 +150,8 @@ catalogue! {
     InputTakenTwice, "input-taken-twice", Model, Tables, "Two compactions take the same tables.";
     MergeToldEarly, "merge-told-early", Model, Tables,
         "A merge of level 0 counts as done before it is installed.";
+    YieldNeverResumes, "yield-never-resumes", Schedules, Tables,
+        "A merge that gave its slot away never takes it back.";
     CloseBesideJobs, "close-beside-jobs", Model, Threads,
         "A database that closes does not wait for its jobs.";
     FirstGateAlone, "first-gate-alone", Schedules, Threads, "A batch for several families waits for its first family alone.";

@@ -6,7 +6,7 @@ use crate::family::backpressure::admission::Admission;
 use crate::family::backpressure::load::FreeJobs;
 use crate::registry::Jobs;
 use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
-use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
+use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, Mutex};
 
 /// The state of background work.
@@ -17,6 +17,9 @@ pub(crate) struct Background {
     pub(crate) admission: Arc<Admission>,
     pub(crate) cv: Arc<BackgroundCv>,
     pub(crate) jobs: Mutex<Jobs>,
+    /// How urgent the most urgent job is that merges yield to and that has no slot, as bits; set
+    /// with the lock on `jobs` held.
+    pub(crate) slot_wanted: AtomicU64,
     /// What the thread that deletes files does.
     pub(crate) deletion: AtomicU8,
     /// Threads that do what changes left to do beside jobs.
@@ -32,6 +35,12 @@ pub(crate) struct Background {
 }
 
 impl Background {
+    /// How urgent the most urgent job is that waits for the slot of a merge that may yield; 0 for
+    /// none.
+    pub(crate) fn slot_wanted(&self) -> f64 {
+        f64::from_bits(self.slot_wanted.load(Ordering::Relaxed))
+    }
+
     /// Tells the pace of writers whether a memtable that fills up would be flushed at once, and
     /// whether level 0 could be merged at once. To be called whenever a job begins or ends, with
     /// the lock on `jobs` held.
@@ -39,7 +48,7 @@ impl Background {
         let limits = self.services.options.load().job_limits();
         self.admission.set_free_jobs(FreeJobs {
             flush: jobs.may_flush(&limits),
-            compaction: jobs.may_compact(&limits),
+            compaction: jobs.may_relieve(&limits),
         });
     }
 }

@@ -29,6 +29,9 @@ pub(crate) struct Services {
     pub(crate) last_job: AtomicU64,
     /// Plans that were refused since they would have put newer data below older.
     pub(crate) overtaken_plans: AtomicU64,
+    /// How often merges gave their slots away for a while, and for how long in all.
+    pub(crate) yields: AtomicU64,
+    pub(crate) yielded_us: AtomicU64,
 }
 
 /// The ids of the database. They are stored in its tables, so that the tables' unique ids can be
@@ -55,6 +58,12 @@ impl Services {
         self.info_log.warn(format_args!(
             "[{family}] a compaction is planned anew: {why}"
         ));
+    }
+
+    /// Counts a merge that gave its slot away for so long.
+    pub(crate) fn note_yield(&self, us: u64) {
+        self.yields.fetch_add(1, Ordering::Relaxed);
+        self.yielded_us.fetch_add(us, Ordering::Relaxed);
     }
 
     /// The number of a new job.

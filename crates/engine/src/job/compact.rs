@@ -10,6 +10,7 @@ use super::Step;
 use super::clip::Clipped;
 use super::events::{CompactionResult, PartTold, figures, output_compression};
 use super::lifetime;
+use super::merge_yield::{MergeYield, may_yield};
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
     temperature_for,
@@ -62,6 +63,8 @@ pub(crate) struct CompactionJob {
     begun: usize,
     started_us: u64,
     cpu: CpuTime,
+    /// It gives its slot away between steps.
+    yields: Option<MergeYield>,
     /// What it did, after the last step.
     did: CompactionResult,
     _running: Running,
@@ -76,11 +79,17 @@ pub(crate) struct CompactionOverrides {
     pub(crate) epoch: Option<u64>,
     /// Makes the compaction give up when it is set.
     pub(crate) canceled: Option<Arc<AtomicBool>>,
+    /// It has one of the slots of `max_background_jobs`.
+    pub(crate) has_slot: bool,
 }
 
-/// Carries out a plan, which is registered as running, and installs its result.
+/// Carries out a plan that has a slot, which is registered as running, and installs its result.
 pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<()> {
-    run_tuned(core, family, plan, CompactionOverrides::default()).map(drop)
+    let overrides = CompactionOverrides {
+        has_slot: true,
+        ..CompactionOverrides::default()
+    };
+    run_tuned(core, family, plan, overrides).map(drop)
 }
 
 /// The same, as `overrides` says. Returns what it did.
@@ -199,6 +208,7 @@ impl CompactionJob {
             begun: 0,
             started_us: core.services.env.clock.now_us(),
             cpu: CpuTime::new(Arc::clone(&core.services.env.clock)),
+            yields: (rewrite.overrides.has_slot && may_yield(plan)).then(|| MergeYield::of(plan)),
             did: CompactionResult::default(),
             _running: Running::compaction(&core.trees.numbers, family, plan),
         };
@@ -237,6 +247,9 @@ impl CompactionJob {
                     .core
                     .services
                     .part_begins(&self.rewrite.told(index));
+            }
+            if let Some(yields) = &mut self.yields {
+                yields.yield_slot(&self.rewrite.core.background);
             }
             let start = self.cpu.start();
             let stepped = part.step();
@@ -351,6 +364,12 @@ impl CompactionJob {
             if moved { " (moved)" } else { "" },
             plan.input_bytes(),
         ));
+        if let Some(yields) = self.yields.as_ref().filter(|y| y.count > 0) {
+            core.services.info_log.info(format_args!(
+                "[{}] of that it gave its slot away {} times, for {} us",
+                family.name, yields.count, yields.us,
+            ));
+        }
         if moved {
             statistics::moved(family, plan, bytes);
         } else {

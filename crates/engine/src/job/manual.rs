@@ -259,6 +259,7 @@ fn compact_files_once(
             .map_or(0, Temperature::number),
         epoch: None,
         canceled: options.canceled.clone(),
+        has_slot: false,
     };
     let done = run_tuned(core, family, &plan, overrides);
     finish_manual(core, family, ticket);

@@ -10,6 +10,7 @@ pub(crate) mod import;
 pub(crate) mod ingest;
 mod lifetime;
 pub(crate) mod manual;
+mod merge_yield;
 pub(crate) mod output;
 pub(crate) mod resume;
 pub(crate) mod saved_cache;

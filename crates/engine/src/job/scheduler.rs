@@ -12,18 +12,21 @@
 use super::compact::{self, CompactionTask};
 use super::flush;
 use super::flush_ticket::{FlushCaller, FlushTask, FlushTicket, Taken};
+use super::merge_yield::may_yield;
 use super::thread_class::ThreadClass;
 use crate::core::Core;
 use crate::family::Family;
 use crate::health::HealthState;
 use crate::memtable::MemTable;
 use crate::observe::FlushReason;
-use crate::registry::Jobs;
+use crate::options::JobLimits;
+use crate::registry::{Jobs, QueuedPlan};
 use crate::runtime::work_signal as signal;
 use crate::store::is_overtaken;
 use esker_format::{FamilyId, Seq};
 use esker_lsm::check::overtaking;
 use esker_lsm::load::Zone;
+use esker_lsm::pick::urgency::relieves_load;
 use esker_lsm::pick::{PickContext, Recheck, WriterState, pick_assessed, recheck};
 use esker_lsm::plan::{CompactionReason, Plan, PlanKind, Ticket};
 use esker_lsm::read_demand::ReadDemand;
@@ -74,17 +77,50 @@ pub(crate) fn next_job(core: &Arc<Core>, kind: JobKind) -> Option<Job> {
     if jobs.paused > 0 || core.services.health.state() != HealthState::Running {
         return None;
     }
-    match kind {
+    let job = match kind {
         JobKind::Flush if jobs.may_flush(&limits) && jobs.flushes < 2 * limits.flushes => {
             flush_to_run(core, &mut jobs).map(Job::Flush)
         }
-        JobKind::Compact if jobs.may_compact(&limits) && jobs.compactions_paused == 0 => {
-            let task = compaction_to_run(core, &mut jobs)?;
+        JobKind::Compact if jobs.may_relieve(&limits) && jobs.compactions_paused == 0 => {
+            let task = compaction_to_run(core, &mut jobs, &limits);
             core.background.update_free_jobs(&jobs);
-            Some(Job::Compact(task))
+            task.map(Job::Compact)
         }
         _ => None,
+    };
+    // The next call tells what waits behind a job that starts.
+    let wanted = match job {
+        Some(_) => 0.0,
+        None => slot_wanted(core, &mut jobs, &limits),
+    };
+    core.background.slot_wanted.store(wanted.to_bits(), Relaxed);
+    job
+}
+
+/// How urgent the most urgent job is that merges yield to and that has no slot; 0 for none, or where
+/// no merge could yield.
+fn slot_wanted(core: &Core, jobs: &mut Jobs, limits: &JobLimits) -> f64 {
+    if jobs.yielders == 0 || jobs.may_relieve(limits) {
+        return 0.0;
     }
+    take_changes(core, jobs);
+    let flush_waits = !core.writes.limits.atomic_flush
+        && !jobs.may_flush(limits)
+        && jobs.flushes_writing < limits.most_flushes
+        && jobs.flushes < 2 * limits.flushes
+        && jobs.queue.next_flush().is_some();
+    if flush_waits {
+        return f64::INFINITY;
+    }
+    let now_us = core.services.env.clock.now_us();
+    if jobs.compactions_paused > 0 || jobs.compactions_after_us > now_us {
+        return 0.0;
+    }
+    let any = moment(core, jobs.settling > 0);
+    while let Some(id) = jobs.queue.next_unlooked() {
+        let _entered = look(core, jobs, id, any, now_us);
+    }
+    jobs.queue.next_level0().map_or(0.0, |(_, urgency)| urgency)
 }
 
 fn flush_to_run(core: &Arc<Core>, jobs: &mut Jobs) -> Option<FlushTask> {
@@ -201,6 +237,31 @@ fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
     None
 }
 
+/// The most urgent compaction that relieves level 0.
+fn most_urgent_for_level0(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
+    let now_us = core.services.env.clock.now_us();
+    if jobs.compactions_after_us > now_us {
+        return None;
+    }
+    let any = moment(core, jobs.settling > 0);
+    take_changes(core, jobs);
+    while let Some(id) = jobs.queue.next_unlooked() {
+        let _entered = look(core, jobs, id, any, now_us);
+    }
+    while let Some((id, _)) = jobs.queue.next_level0() {
+        let found = look(core, jobs, id, any, now_us);
+        if let Some(found) = found.filter(|(family, plan)| relieves_level0(family, plan)) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Whether merges of deep levels yield to the plan.
+fn relieves_level0(family: &Family, plan: &Plan) -> bool {
+    relieves_load(plan.urgency) && ThreadClass::of_plan(family, plan) == ThreadClass::High
+}
+
 /// What decisions go by that is the same for all families; `draining` while somebody waits until
 /// nothing is due.
 pub(crate) fn moment(core: &Core, draining: bool) -> PickContext {
@@ -278,8 +339,11 @@ fn look(
         let at = moment.now + wakeup_seconds(core);
         again.at = Some(again.at.map_or(at, |other| other.min(at)));
     }
-    let urgency = plan.as_ref().map(|p| p.urgency);
-    jobs.queue.enter_compaction(id, urgency, again, now_us);
+    let found = plan.as_ref().map(|plan| QueuedPlan {
+        urgency: plan.urgency,
+        relieves_level0: relieves_level0(&family, plan),
+    });
+    jobs.queue.enter_compaction(id, found, again, now_us);
     Some((family, plan?))
 }
 
@@ -296,8 +360,14 @@ fn wakeup_seconds(core: &Core) -> u64 {
     others.chain([own]).min().unwrap_or(own).max(1)
 }
 
-fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
-    let (family, plan) = most_urgent(core, jobs)?;
+/// The next compaction, registered as running. Where all slots that are free are those of merges
+/// that yield, one that relieves level 0.
+fn compaction_to_run(core: &Core, jobs: &mut Jobs, limits: &JobLimits) -> Option<CompactionTask> {
+    let (family, plan) = if jobs.may_compact(limits) {
+        most_urgent(core, jobs)?
+    } else {
+        most_urgent_for_level0(core, jobs)?
+    };
     let Some(ticket) = register(core, jobs, &family, &plan) else {
         retry_later(core, jobs);
         return None;
@@ -311,6 +381,7 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs) -> Option<CompactionTask> {
         }
     }
     jobs.compactions += 1;
+    jobs.yielders += usize::from(may_yield(&plan));
     Some(CompactionTask {
         family,
         plan,
@@ -374,22 +445,29 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
             if seeded(Bug::MergeToldEarly)
                 && ThreadClass::of_plan(&family, &plan) == ThreadClass::High
             {
-                finish_compaction(core, &family, ticket, Ok(()));
+                finish_compaction(core, &family, (ticket, may_yield(&plan)), Ok(()));
                 let _unnoticed = compact::run_plan(core, &family, &plan);
                 return;
             }
             let done = compact::run_plan(core, &family, &plan);
             // The thread that waits for the job deletes what it read.
+            let yields = may_yield(&plan);
             drop(plan);
-            finish_compaction(core, &family, ticket, done);
+            finish_compaction(core, &family, (ticket, yields), done);
         }
     }
 }
 
-fn finish_compaction(core: &Core, family: &Family, ticket: Ticket, done: Result<()>) {
+fn finish_compaction(
+    core: &Core,
+    family: &Family,
+    (ticket, yields): (Ticket, bool),
+    done: Result<()>,
+) {
     {
         let mut jobs = core.background.jobs.lock();
         jobs.compactions -= 1;
+        jobs.yielders -= usize::from(yields);
         release(&mut jobs, family, ticket);
         core.background.update_free_jobs(&jobs);
     }

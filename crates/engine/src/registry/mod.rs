@@ -7,7 +7,7 @@ mod pipeline;
 mod queue;
 
 pub(crate) use pipeline::{FlushPipeline, InstallOrder};
-pub(crate) use queue::WorkQueue;
+pub(crate) use queue::{QueuedPlan, WorkQueue};
 
 use crate::options::JobLimits;
 use esker_format::FamilyId;
@@ -25,6 +25,10 @@ pub(crate) struct Jobs {
     /// Those of them whose tables are not written yet.
     pub(crate) flushes_writing: usize,
     pub(crate) compactions: usize,
+    /// Those of them that may yield their slots.
+    pub(crate) yielders: usize,
+    /// Those of these that wait: their slots are free for what is more urgent.
+    pub(crate) yielding: usize,
     pub(crate) busy: HashMap<FamilyId, Busy>,
     /// What families may have to do.
     pub(crate) queue: WorkQueue,
@@ -91,7 +95,7 @@ impl Jobs {
         let more = self.flushes_writing + 1;
         more <= limits.flushes
             || more <= limits.most_flushes
-                && self.compactions + more <= limits.compactions + limits.flushes
+                && self.compactions - self.yielding + more <= limits.compactions + limits.flushes
     }
 
     /// Whether memtables are to be switched for their readers.
@@ -101,7 +105,16 @@ impl Jobs {
 
     /// Whether another compaction may start.
     pub(crate) fn may_compact(&self, limits: &JobLimits) -> bool {
-        let taken_over = self.flushes_writing.saturating_sub(limits.flushes);
-        self.compactions + taken_over < limits.compactions
+        self.compactions + self.taken_over(limits) < limits.compactions
+    }
+
+    /// Whether a compaction may start that merges yield to.
+    pub(crate) fn may_relieve(&self, limits: &JobLimits) -> bool {
+        self.compactions - self.yielding + self.taken_over(limits) < limits.compactions
+    }
+
+    /// Slots of compactions that flushes have.
+    fn taken_over(&self, limits: &JobLimits) -> usize {
+        self.flushes_writing.saturating_sub(limits.flushes)
     }
 }

@@ -13,6 +13,8 @@
 //! a more urgent plan than one whose level 0 fills up slowly, and the latter would get its turn
 //! only when its own writers are slowed down.
 //!
+//! Plans that relieve level 0 stand in a list of their own, too: merges yield to them.
+//!
 //! **Time and snapshots** change what there is to do without an event. A family names the next
 //! second of the calendar, the next moment of the clock, and the sequence number at which it is
 //! worth another look; one ordered set of each keeps them.
@@ -28,6 +30,19 @@ use std::collections::{BTreeSet, VecDeque};
 /// One compaction of this many is started by how long its family has waited.
 const TURNS: u64 = 4;
 
+/// What is known of a family's next compaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct QueuedPlan {
+    pub(crate) urgency: f64,
+    /// It takes level 0 down, whose load holds writers back or is about to.
+    pub(crate) relieves_level0: bool,
+}
+
+/// The bits of an urgency: those of floats that are not negative order as they do.
+fn bits(urgency: f64) -> u64 {
+    urgency.max(0.0).to_bits()
+}
+
 /// What is known of a family.
 #[derive(Debug, Default)]
 struct Entry {
@@ -40,6 +55,8 @@ struct Entry {
     /// Its place among those to compact: the bits of the urgency, which order as it does, and since
     /// when it has had a plan.
     compaction: Option<(u64, Reverse<u64>)>,
+    /// It stands in `level0` with this urgency.
+    level0: Option<u64>,
     recheck: Recheck,
     /// When writers rest, by the clock.
     due_us: Option<u64>,
@@ -53,7 +70,9 @@ pub(crate) struct WorkQueue {
     /// Families whose trees changed since their plans were entered.
     unlooked: VecDeque<FamilyId>,
     compactions: BTreeSet<(u64, Reverse<u64>, FamilyId)>,
-    /// The same by how long they have waited.
+    /// Those of them that relieve level 0.
+    level0: BTreeSet<(u64, FamilyId)>,
+    /// All by how long they have waited.
     waiting: BTreeSet<(u64, FamilyId)>,
     times: BTreeSet<(u64, FamilyId)>,
     due: BTreeSet<(u64, FamilyId)>,
@@ -148,12 +167,12 @@ impl WorkQueue {
         Some(family)
     }
 
-    /// Enters what a look at the family's tree found: the urgency of its plan, if it has one, and
-    /// when to look again.
+    /// Enters what a look at the family's tree found: its plan, if it has one, and when to look
+    /// again.
     pub(crate) fn enter_compaction(
         &mut self,
         family: FamilyId,
-        urgency: Option<f64>,
+        plan: Option<QueuedPlan>,
         recheck: Recheck,
         now_us: u64,
     ) {
@@ -161,8 +180,10 @@ impl WorkQueue {
         let arrival = self.next_arrival();
         let entry = self.entries.entry(family).or_default();
         let since = entry.compaction.map_or(arrival, |(_, since)| since);
-        // Bits of floats that are not negative order as they do.
-        let place = urgency.map(|u| (u.max(0.0).to_bits(), since));
+        let place = plan.map(|p| (bits(p.urgency), since));
+        let level0 = plan.filter(|p| p.relieves_level0);
+        let level0 = level0.map(|p| bits(p.urgency));
+        let was_level0 = std::mem::replace(&mut entry.level0, level0);
         let before = std::mem::replace(&mut entry.compaction, place);
         let rechecked = std::mem::replace(&mut entry.recheck, recheck);
         let due_us = recheck.in_us.map(|us| now_us.saturating_add(us));
@@ -175,6 +196,8 @@ impl WorkQueue {
             self.compactions.insert((urgency, since, family));
             self.waiting.insert((since.0, family));
         }
+        was_level0.map(|urgency| self.level0.remove(&(urgency, family)));
+        level0.map(|urgency| self.level0.insert((urgency, family)));
         rechecked.at.map(|at| self.times.remove(&(at, family)));
         recheck.at.map(|at| self.times.insert((at, family)));
         was_due_us.map(|at| self.due.remove(&(at, family)));
@@ -190,6 +213,12 @@ impl WorkQueue {
         } else {
             self.compactions.last().map(|(_, _, family)| *family)
         }
+    }
+
+    /// The family whose level 0 is to be relieved next, and how urgent that is.
+    pub(crate) fn next_level0(&self) -> Option<(FamilyId, f64)> {
+        let (urgency, family) = self.level0.last()?;
+        Some((*family, f64::from_bits(*urgency)))
     }
 
     /// A compaction of the family starts: it waits no longer, and may have more to do beside it.

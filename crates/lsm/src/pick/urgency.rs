@@ -43,6 +43,11 @@ fn relieved_by(plan: &Plan, policy: &Policy, tree: &Assessment) -> f64 {
 /// Urgency of a plan that relieves a load, beyond that load: more than any size alone.
 const BY_LOAD: f64 = 2.0;
 
+/// Whether a plan of this urgency relieves a load that holds writers back, or is about to.
+pub fn relieves_load(urgency: f64) -> bool {
+    urgency > BY_LOAD
+}
+
 /// The urgency of what is done only because files are marked, expired or old, in the order in which
 /// one picker looks for it. Dropping whole files costs nothing.
 fn by_age(reason: CompactionReason) -> Option<f64> {

@@ -9,7 +9,8 @@ use crate::rng::Rng;
 use esker::options::CompactFilesOptions;
 use esker::{
     CheckpointOptions, CompactRangeOptions, CompactionFilter, CompactionFilterFactory, Db,
-    Decision, FilterContext, FilterValue, IngestOptions, Options, SstFileWriter,
+    Decision, FilterContext, FilterValue, FlushOptions, IngestOptions, Options, SstFileWriter,
+    WaitForCompactOptions,
 };
 use esker_status::{ErrorKind, Result};
 use esker_sync::Arc;
@@ -298,6 +299,99 @@ pub(super) fn between(stage: &Stage) -> Result<()> {
         join(vec![below]);
         looked?;
         reads(0)?;
+    }
+    Ok(())
+}
+
+/// A filter that holds the merge into level 3 until level 0 has some tables.
+#[derive(Default)]
+struct UntilFull {
+    tables: AtomicU64,
+}
+
+impl CompactionFilter for UntilFull {
+    fn name(&self) -> &str {
+        "sim.UntilFull"
+    }
+    fn filter(&self, level: u8, _: &[u8], _: FilterValue<'_>, _: &mut Vec<u8>) -> Decision {
+        esker_sync::sleep(Duration::from_millis(1));
+        for _ in 0..100 {
+            if level != 3 || self.tables.load(Ordering::SeqCst) >= 4 {
+                break;
+            }
+            esker_sync::sleep(Duration::from_millis(1));
+        }
+        Decision::Keep
+    }
+}
+
+/// A merge of deep levels has the only slot when writers fill level 0. It yields, or not, and in
+/// the end everything is in shape.
+pub(super) fn yields(stage: &Stage) -> Result<()> {
+    const KEYS: u64 = 16;
+    let mut rng = stage.rng();
+    let filter = Arc::new(UntilFull::default());
+    let mut options = stage.options()?;
+    for (name, value) in [
+        ("disable_auto_compactions", "true"),
+        ("compression", "kNoCompression"),
+        ("max_background_jobs", "2"),
+        ("num_levels", "4"),
+        ("level_compaction_dynamic_level_bytes", "false"),
+        ("max_bytes_for_level_base", "1000"),
+        ("max_bytes_for_level_multiplier", "1"),
+        ("level0_slowdown_writes_trigger", "4"),
+        ("level0_stop_writes_trigger", "40"),
+        ("write_buffer_size", "4194304"),
+        ("block_size", "65536"),
+    ] {
+        options.set_in_place(name, value)?;
+    }
+    options.family.compaction_filter = Some(Arc::clone(&filter) as Arc<dyn CompactionFilter>);
+    let db = Db::open(super::DIR, options)?;
+    let family = db.default_family_handle();
+    filter.tables.store(4, Ordering::SeqCst);
+    for level in [3, 2] {
+        for key in 0..KEYS {
+            // A step of a merge writes a few of them.
+            db.put(format!("k{key:02}"), vec![level; 64 << 10])?;
+        }
+        db.flush()?;
+        upper_to(&db, level)?;
+    }
+    filter.tables.store(0, Ordering::SeqCst);
+    db.set_options(&family, &[("disable_auto_compactions", "false")])?;
+    let mut threads = Vec::new();
+    for writer in 0..2 {
+        let (db2, filter2) = (db.clone(), Arc::clone(&filter));
+        threads.push(stage.spawn(&db, move || {
+            (0..3).try_for_each(|n| {
+                db2.put(format!("k{writer:02}"), n.to_string())?;
+                db2.put("k03", n.to_string())?;
+                let mut how = FlushOptions::default();
+                how.allow_write_stall = true;
+                db2.flush_cf(&db2.default_family_handle(), &how)?;
+                filter2.tables.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            })
+        })?);
+    }
+    if rng.one_in(4) {
+        let mut how = CompactRangeOptions::default();
+        how.exclusive_manual_compaction = rng.one_in(2);
+        db.compact_range_opt(&family, None, None, &how)?;
+    }
+    join(threads);
+    let mut how = WaitForCompactOptions::default();
+    how.timeout = Some(Duration::from_secs(300));
+    db.wait_for_compact(&how)?;
+    for key in 0..KEYS {
+        let found = db.get(format!("k{key:02}"))?;
+        let expected = match key {
+            0 | 1 | 3 => b"2".to_vec(),
+            _ => vec![2; 64 << 10],
+        };
+        check(found == Some(expected), "an older value is read")?;
     }
     Ok(())
 }

@@ -156,6 +156,7 @@ impl Opening {
             resume_backoff: ResumeBackoff::default(),
             compaction_abort: CompactionAbort::default(),
             saved_cache: SavedCacheState::new(self.db.save_block_cache && !self.is_read_only()),
+            slot_wanted: AtomicU64::new(0),
             dumped_us: AtomicU64::new(env.clock.now_us()),
         };
         let given = self.db.shared_memory_budget.as_ref();
@@ -205,6 +206,8 @@ impl Opening {
             database: OnceLock::new(),
             last_job: AtomicU64::new(0),
             overtaken_plans: AtomicU64::new(0),
+            yields: AtomicU64::new(0),
+            yielded_us: AtomicU64::new(0),
         }))
     }
 

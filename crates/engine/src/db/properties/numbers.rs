@@ -10,7 +10,7 @@ use esker_lsm::version::Version;
 use esker_sync::atomic::Ordering::Relaxed;
 
 /// The names, without the prefix `rocksdb.`.
-pub(super) const NAMES: [&str; 45] = [
+pub(super) const NAMES: [&str; 47] = [
     "num-immutable-mem-table",
     "num-immutable-mem-table-flushed",
     "mem-table-flush-pending",
@@ -56,6 +56,8 @@ pub(super) const NAMES: [&str; 45] = [
     "esker.compaction-bytes-written",
     "esker.flush-bytes-written",
     "esker.overtaken-plans",
+    "esker.merge-yields",
+    "esker.merge-yield-micros",
 ];
 
 pub(super) fn number(core: &Core, family: &Family, name: &str) -> Option<u64> {
@@ -199,6 +201,8 @@ fn jobs(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
         "is-file-deletions-enabled" => u64::from(core.trees.obsolete_files.is_enabled()),
         "actual-delayed-write-rate" => core.writes.admission.actual_delayed_write_rate(),
         "esker.overtaken-plans" => core.services.overtaken_plans.load(Relaxed),
+        "esker.merge-yields" => core.services.yields.load(Relaxed),
+        "esker.merge-yield-micros" => core.services.yielded_us.load(Relaxed),
         "is-write-stopped" => u64::from(core.writes.admission.is_stopped()),
         _ => return None,
     })

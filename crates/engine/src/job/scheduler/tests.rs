@@ -228,3 +228,25 @@ fn a_dropped_family_is_not_switched_for_scans() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn the_slot_of_a_merge_that_yields_is_for_urgent_jobs_alone() {
+    let limits = JobLimits {
+        flushes: 1,
+        most_flushes: 2,
+        compactions: 1,
+    };
+    let mut jobs = jobs(1, 1);
+    let may = |jobs: &Jobs| {
+        let (usual, urgent) = (jobs.may_compact(&limits), jobs.may_relieve(&limits));
+        (usual, urgent, jobs.may_flush(&limits))
+    };
+    assert_eq!(may(&jobs), (false, false, false));
+    jobs.yielding = 1;
+    assert_eq!(may(&jobs), (false, true, true));
+    jobs.compactions = 2;
+    assert_eq!(may(&jobs), (false, false, false), "level 0 has it");
+    jobs.compactions = 1;
+    jobs.flushes_writing = 2;
+    assert_eq!(may(&jobs), (false, false, false), "a flush has it");
+}

@@ -6,6 +6,13 @@ const A: FamilyId = FamilyId(1);
 const B: FamilyId = FamilyId(2);
 const C: FamilyId = FamilyId(3);
 
+fn plan(urgency: f64) -> Option<QueuedPlan> {
+    Some(QueuedPlan {
+        urgency,
+        relieves_level0: false,
+    })
+}
+
 fn never() -> Recheck {
     Recheck::default()
 }
@@ -57,12 +64,12 @@ fn a_trickling_family_gets_one_start_in_four_beside_an_overloaded_one() {
     }
     for _ in 0..16 {
         while let Some(family) = queue.next_unlooked() {
-            let urgency = match family {
-                A => Some(3.5),
-                B => Some(1.0),
+            let found = match family {
+                A => plan(3.5),
+                B => plan(1.0),
                 _ => None,
             };
-            queue.enter_compaction(family, urgency, never(), 0);
+            queue.enter_compaction(family, found, never(), 0);
         }
         let next = queue.next_compaction().expect("A and B have plans");
         queue.started(next);
@@ -77,11 +84,11 @@ fn a_trickling_family_gets_one_start_in_four_beside_an_overloaded_one() {
 #[test]
 fn of_two_plans_the_more_urgent_one_goes_first() {
     let mut queue = WorkQueue::default();
-    queue.enter_compaction(A, Some(1.5), never(), 0);
-    queue.enter_compaction(B, Some(2.25), never(), 0);
+    queue.enter_compaction(A, plan(1.5), never(), 0);
+    queue.enter_compaction(B, plan(2.25), never(), 0);
     assert_eq!(queue.next_compaction(), Some(B));
     // Its columns were merged.
-    queue.enter_compaction(B, Some(0.4), never(), 0);
+    queue.enter_compaction(B, plan(0.4), never(), 0);
     assert_eq!(queue.next_compaction(), Some(A));
     queue.enter_compaction(A, None, never(), 0);
     assert_eq!(queue.next_compaction(), Some(B));
@@ -126,4 +133,25 @@ fn the_clock_brings_families_back() {
     assert_eq!(queue.next_unlooked(), Some(A));
     queue.pass(0, Seq(9), u64::MAX);
     assert_eq!(queue.next_unlooked(), None);
+}
+
+#[test]
+fn plans_that_relieve_level0_are_known_apart() {
+    let mut queue = WorkQueue::default();
+    queue.enter_compaction(A, plan(3.5), never(), 0);
+    assert_eq!(queue.next_level0(), None);
+    let level0 = |urgency| {
+        Some(QueuedPlan {
+            urgency,
+            relieves_level0: true,
+        })
+    };
+    queue.enter_compaction(B, level0(2.75), never(), 0);
+    queue.enter_compaction(C, level0(3.0), never(), 0);
+    assert_eq!(queue.next_level0(), Some((C, 3.0)));
+    assert_eq!(queue.next_compaction(), Some(A));
+    queue.started(C);
+    assert_eq!(queue.next_level0(), Some((B, 2.75)));
+    queue.forget(B);
+    assert_eq!(queue.next_level0(), None);
 }
