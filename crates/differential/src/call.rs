@@ -319,6 +319,11 @@ const DB_SETTINGS: &[(&str, &str)] = &[
     ("not_a_db_option", "1"),
     ("max_background_jobs", "few"),
     ("create_if_missing", "true"),
+    ("daily_offpeak_time_utc", "0:00-23:59"),
+    ("daily_offpeak_time_utc", "23:30-04:00"),
+    ("daily_offpeak_time_utc", "4:30-7:60"),
+    ("daily_offpeak_time_utc", "7:00-07:00"),
+    ("daily_offpeak_time_utc", ""),
 ];
 
 /// Option strings, sound and not.

@@ -285,9 +285,10 @@ fn compactions_that_are_aborted_and_databases_that_close_end_it() -> Result<()> 
             until("it ends", || tree.ended.has(2, 3));
             assert!(tree.hold.is_held(1), "level 0 still goes down");
             let kind = tree.ended.all()[0].2;
-            let expected = match closes {
-                true => ErrorKind::ShutdownInProgress,
-                false => ErrorKind::Incomplete,
+            let expected = if closes {
+                ErrorKind::ShutdownInProgress
+            } else {
+                ErrorKind::Incomplete
             };
             assert_eq!(kind, Some(expected));
             tree.hold.set(&[]);

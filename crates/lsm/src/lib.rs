@@ -18,6 +18,7 @@ pub mod level_sizes;
 pub mod load;
 pub mod merge_operator;
 pub mod merging;
+pub mod off_peak;
 pub mod pace;
 pub mod pick;
 pub mod plan;

@@ -530,7 +530,14 @@ impl Db {
         core.writes
             .admission
             .set_delayed_write_rate(options.delayed_write_rate);
-        core.services.options.store(Arc::new(options));
+        let hours = options.daily_offpeak_time_utc.clone();
+        let before = core.services.options.swap(Arc::new(options));
+        if before.daily_offpeak_time_utc != hours {
+            // Other files may be old now.
+            let mut jobs = core.background.jobs.lock();
+            let families = core.trees.families.all();
+            families.iter().for_each(|f| jobs.queue.look_again(f.id));
+        }
         core.trees
             .write_options_file(core.trees.numbers.next(), None)?;
         drop(admin);

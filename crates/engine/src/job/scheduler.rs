@@ -26,14 +26,16 @@ use crate::store::is_overtaken;
 use esker_format::{FamilyId, Seq};
 use esker_lsm::check::overtaking;
 use esker_lsm::load::Zone;
-use esker_lsm::pick::urgency::relieves_load;
-use esker_lsm::pick::{PickContext, Recheck, WriterState, pick_assessed, recheck};
+use esker_lsm::off_peak::OffPeak;
+use esker_lsm::pick::urgency::{is_by_age, relieves_load};
+use esker_lsm::pick::{PickContext, Policy, Recheck, WriterState, pick_assessed, recheck};
 use esker_lsm::plan::{CompactionReason, Plan, PlanKind, Ticket};
 use esker_lsm::read_demand::ReadDemand;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{ErrorKind, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::Ordering::Relaxed;
+use std::borrow::Cow;
 
 /// How long compactions wait when there is no room for one, or a plan was refused.
 const COMPACTION_RETRY_US: u64 = 1_000_000;
@@ -97,8 +99,8 @@ pub(crate) fn next_job(core: &Arc<Core>, kind: JobKind) -> Option<Job> {
     job
 }
 
-/// How urgent the most urgent job is that merges yield to and that has no slot; 0 for none, or where
-/// no merge could yield.
+/// How urgent the most urgent job is that merges yield to and that has no slot; 0 for none, or
+/// where no merge could yield.
 fn slot_wanted(core: &Core, jobs: &mut Jobs, limits: &JobLimits) -> f64 {
     if jobs.yielders == 0 || jobs.may_relieve(limits) {
         return 0.0;
@@ -217,6 +219,7 @@ fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
         return None;
     }
     let any = moment(core, jobs.settling > 0);
+    let aged = any.draining || off_peak(core, any.now).is_now || jobs.aged.may_start(now_us);
     take_changes(core, jobs);
     jobs.queue.pass(any.now, any.oldest_snapshot, now_us);
     // Of those that are looked at now the best plan need not be made again.
@@ -228,7 +231,7 @@ fn most_urgent(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, Plan)> {
             best = Some((family, plan));
         }
     }
-    while let Some(id) = jobs.queue.next_compaction() {
+    while let Some(id) = jobs.queue.next_compaction(aged) {
         let made = best.take().filter(|(family, _)| family.id == id);
         if let Some(found) = made.or_else(|| look(core, jobs, id, any, now_us)) {
             return Some(found);
@@ -260,6 +263,25 @@ fn most_urgent_for_level0(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, 
 /// Whether merges of deep levels yield to the plan.
 fn relieves_level0(family: &Family, plan: &Plan) -> bool {
     relieves_load(plan.urgency) && ThreadClass::of_plan(family, plan) == ThreadClass::High
+}
+
+/// Where the second `now` of the calendar is between hours of little load.
+fn off_peak(core: &Core, now: u64) -> OffPeak {
+    let hours = core.services.options.load().off_peak_hours();
+    hours.map_or_else(OffPeak::default, |hours| hours.at(now))
+}
+
+/// The family's policy as it holds at the second `now`: in hours of little load files are old
+/// sooner.
+pub(crate) fn policy_at<'p>(core: &Core, policy: &'p Policy, now: u64) -> Cow<'p, Policy> {
+    let period = policy.periodic_compaction_seconds;
+    match off_peak(core, now).period(period) {
+        same if same == period => Cow::Borrowed(policy),
+        sooner => Cow::Owned(Policy {
+            periodic_compaction_seconds: sooner,
+            ..policy.clone()
+        }),
+    }
 }
 
 /// What decisions go by that is the same for all families; `draining` while somebody waits until
@@ -332,8 +354,15 @@ fn look(
         ..any
     };
     let busy = jobs.busy.entry(id).or_default();
-    let plan = pick_assessed(&version, &assessed.policy, &assessed.tree, busy, moment);
+    let policy = policy_at(core, &assessed.policy, moment.now);
+    let plan = pick_assessed(&version, &policy, &assessed.tree, busy, moment);
     let mut again = recheck(&version, &assessed.policy, moment);
+    let old_sooner = off_peak(core, moment.now).begins_in;
+    if let Some(begins_in) = old_sooner.filter(|_| assessed.policy.periodic_compaction_seconds > 0)
+    {
+        let at = moment.now + begins_in;
+        again.at = Some(again.at.map_or(at, |other| other.min(at)));
+    }
     if assessed.policy.read_triggered_compaction_threshold > 0.0 {
         // Iterators count reads of files and wake nobody.
         let at = moment.now + wakeup_seconds(core);
@@ -342,6 +371,7 @@ fn look(
     let found = plan.as_ref().map(|plan| QueuedPlan {
         urgency: plan.urgency,
         relieves_level0: relieves_level0(&family, plan),
+        is_aged: is_by_age(plan.reason),
     });
     jobs.queue.enter_compaction(id, found, again, now_us);
     Some((family, plan?))
@@ -382,6 +412,9 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs, limits: &JobLimits) -> Option
     }
     jobs.compactions += 1;
     jobs.yielders += usize::from(may_yield(&plan));
+    if is_by_age(plan.reason) {
+        jobs.aged.started();
+    }
     Some(CompactionTask {
         family,
         plan,
@@ -442,33 +475,56 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
                 plan,
                 ticket,
             } = task;
+            let began_us = core.services.env.clock.now_us();
             if seeded(Bug::MergeToldEarly)
                 && ThreadClass::of_plan(&family, &plan) == ThreadClass::High
             {
-                finish_compaction(core, &family, (ticket, may_yield(&plan)), Ok(()));
+                finish_compaction(
+                    core,
+                    &family,
+                    EndedPlan::of(&plan, ticket, began_us),
+                    Ok(()),
+                );
                 let _unnoticed = compact::run_plan(core, &family, &plan);
                 return;
             }
             let done = compact::run_plan(core, &family, &plan);
             // The thread that waits for the job deletes what it read.
-            let yields = may_yield(&plan);
+            let ended = EndedPlan::of(&plan, ticket, began_us);
             drop(plan);
-            finish_compaction(core, &family, (ticket, yields), done);
+            finish_compaction(core, &family, ended, done);
         }
     }
 }
 
-fn finish_compaction(
-    core: &Core,
-    family: &Family,
-    (ticket, yields): (Ticket, bool),
-    done: Result<()>,
-) {
+/// What the registry has to know of a plan that ended.
+struct EndedPlan {
+    ticket: Ticket,
+    yields: bool,
+    /// When it began, where it was due by age alone.
+    aged_since_us: Option<u64>,
+}
+
+impl EndedPlan {
+    fn of(plan: &Plan, ticket: Ticket, began_us: u64) -> Self {
+        EndedPlan {
+            ticket,
+            yields: may_yield(plan),
+            aged_since_us: is_by_age(plan.reason).then_some(began_us),
+        }
+    }
+}
+
+fn finish_compaction(core: &Core, family: &Family, ended: EndedPlan, done: Result<()>) {
     {
         let mut jobs = core.background.jobs.lock();
         jobs.compactions -= 1;
-        jobs.yielders -= usize::from(yields);
-        release(&mut jobs, family, ticket);
+        jobs.yielders -= usize::from(ended.yields);
+        if let Some(began_us) = ended.aged_since_us {
+            let now_us = core.services.env.clock.now_us();
+            jobs.aged.ended(began_us, now_us);
+        }
+        release(&mut jobs, family, ended.ticket);
         core.background.update_free_jobs(&jobs);
     }
     match done {

@@ -30,6 +30,8 @@ pub(crate) struct Jobs {
     /// Those of these that wait: their slots are free for what is more urgent.
     pub(crate) yielding: usize,
     pub(crate) busy: HashMap<FamilyId, Busy>,
+    /// Those that age alone makes due.
+    pub(crate) aged: AgedWork,
     /// What families may have to do.
     pub(crate) queue: WorkQueue,
     /// Automatic compactions do not start while above 0.
@@ -54,6 +56,34 @@ pub(crate) struct Jobs {
     pub(crate) settling: usize,
     /// Automatic compactions do not start before, by the clock: there was no room.
     pub(crate) compactions_after_us: u64,
+}
+
+/// Compactions that the age of files alone makes due. They come in crowds, of files that were
+/// written at one time, and nobody waits for them: one runs at a time, and after it none for as
+/// long as it took.
+#[derive(Debug, Default)]
+pub(crate) struct AgedWork {
+    running: usize,
+    /// None starts before, by the clock.
+    not_before_us: u64,
+}
+
+impl AgedWork {
+    /// Tells whether one may start.
+    pub(crate) fn may_start(&self, now_us: u64) -> bool {
+        self.running == 0 && now_us >= self.not_before_us
+    }
+
+    pub(crate) fn started(&mut self) {
+        self.running += 1;
+    }
+
+    /// Takes note that one ended that began at `began_us`.
+    pub(crate) fn ended(&mut self, began_us: u64, now_us: u64) {
+        self.running -= 1;
+        let took_us = now_us.saturating_sub(began_us);
+        self.not_before_us = now_us.saturating_add(took_us);
+    }
 }
 
 /// The calls that compact a range: many beside each other, or an exclusive one alone.

@@ -13,6 +13,8 @@
 //! a more urgent plan than one whose level 0 fills up slowly, and the latter would get its turn
 //! only when its own writers are slowed down.
 //!
+//! Plans that are due by the age of files alone wait while [`super::AgedWork`] says so.
+//!
 //! Plans that relieve level 0 stand in a list of their own, too: merges yield to them.
 //!
 //! **Time and snapshots** change what there is to do without an event. A family names the next
@@ -36,6 +38,8 @@ pub(crate) struct QueuedPlan {
     pub(crate) urgency: f64,
     /// It takes level 0 down, whose load holds writers back or is about to.
     pub(crate) relieves_level0: bool,
+    /// The age of files alone makes it due.
+    pub(crate) is_aged: bool,
 }
 
 /// The bits of an urgency: those of floats that are not negative order as they do.
@@ -57,6 +61,8 @@ struct Entry {
     compaction: Option<(u64, Reverse<u64>)>,
     /// It stands in `level0` with this urgency.
     level0: Option<u64>,
+    /// It stands in `aged`, not in `compactions`.
+    is_aged: bool,
     recheck: Recheck,
     /// When writers rest, by the clock.
     due_us: Option<u64>,
@@ -70,6 +76,8 @@ pub(crate) struct WorkQueue {
     /// Families whose trees changed since their plans were entered.
     unlooked: VecDeque<FamilyId>,
     compactions: BTreeSet<(u64, Reverse<u64>, FamilyId)>,
+    /// Those whose plans are due by age alone.
+    aged: BTreeSet<(u64, Reverse<u64>, FamilyId)>,
     /// Those of them that relieve level 0.
     level0: BTreeSet<(u64, FamilyId)>,
     /// All by how long they have waited.
@@ -123,7 +131,10 @@ impl WorkQueue {
 
     /// Whether a job may wait for another to end.
     pub(crate) fn has_work(&self) -> bool {
-        !(self.flushes.is_empty() && self.compactions.is_empty() && self.unlooked.is_empty())
+        !(self.flushes.is_empty()
+            && self.compactions.is_empty()
+            && self.aged.is_empty()
+            && self.unlooked.is_empty())
     }
 
     /// Whether a memtable of any family waits.
@@ -185,15 +196,17 @@ impl WorkQueue {
         let level0 = level0.map(|p| bits(p.urgency));
         let was_level0 = std::mem::replace(&mut entry.level0, level0);
         let before = std::mem::replace(&mut entry.compaction, place);
+        let is_aged = plan.is_some_and(|p| p.is_aged);
+        let was_aged = std::mem::replace(&mut entry.is_aged, is_aged);
         let rechecked = std::mem::replace(&mut entry.recheck, recheck);
         let due_us = recheck.in_us.map(|us| now_us.saturating_add(us));
         let was_due_us = std::mem::replace(&mut entry.due_us, due_us);
         if let Some((urgency, since)) = before {
-            self.compactions.remove(&(urgency, since, family));
+            self.by_urgency(was_aged).remove(&(urgency, since, family));
             self.waiting.remove(&(since.0, family));
         }
         if let Some((urgency, since)) = place {
-            self.compactions.insert((urgency, since, family));
+            self.by_urgency(is_aged).insert((urgency, since, family));
             self.waiting.insert((since.0, family));
         }
         was_level0.map(|urgency| self.level0.remove(&(urgency, family)));
@@ -206,13 +219,25 @@ impl WorkQueue {
         recheck.above.map(|s| self.snapshots.insert((s, family)));
     }
 
-    /// The family that is to be compacted next.
-    pub(crate) fn next_compaction(&self) -> Option<FamilyId> {
-        if self.starts % TURNS == TURNS - 1 {
-            self.waiting.first().map(|(_, family)| *family)
+    fn by_urgency(&mut self, is_aged: bool) -> &mut BTreeSet<(u64, Reverse<u64>, FamilyId)> {
+        if is_aged {
+            &mut self.aged
         } else {
-            self.compactions.last().map(|(_, _, family)| *family)
+            &mut self.compactions
         }
+    }
+
+    /// The family that is to be compacted next; `aged` says whether by age alone is enough.
+    pub(crate) fn next_compaction(&self, aged: bool) -> Option<FamilyId> {
+        if self.starts % TURNS == TURNS - 1
+            && let Some((_, family)) = self.waiting.first()
+            && (aged || self.entries.get(family).is_some_and(|e| !e.is_aged))
+        {
+            return Some(*family);
+        }
+        let by_age = self.aged.last().filter(|_| aged);
+        let next = self.compactions.last().max(by_age)?;
+        Some(next.2)
     }
 
     /// The family whose level 0 is to be relieved next, and how urgent that is.

@@ -110,7 +110,7 @@ fn call(
     rng: &mut Rng,
 ) -> Result<(), (&'static str, esker::Error)> {
     use ErrorKind::{Aborted, Busy, InvalidArgument, NotSupported};
-    match rng.below(14) {
+    match rng.below(15) {
         0..=5 => {
             let (begin, end) = some_range(index, rng);
             let mut how = CompactRangeOptions::default();
@@ -168,6 +168,11 @@ fn call(
                 .map_err(|e| ("set_options", e))
         }
         12 => {
+            let hours = *rng.pick(&["", "0:00-23:59", "23:30-04:00"]);
+            db.set_db_options(&[("daily_offpeak_time_utc", hours)])
+                .map_err(|e| ("set_db_options", e))
+        }
+        13 => {
             let mut how = FlushOptions::default();
             how.wait = false;
             how.allow_write_stall = true;

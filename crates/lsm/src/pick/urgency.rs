@@ -63,6 +63,19 @@ fn by_age(reason: CompactionReason) -> Option<f64> {
     })
 }
 
+/// Whether the age of files alone makes plans for this reason due. Of files that were written at
+/// one time many come due at once.
+pub fn is_by_age(reason: CompactionReason) -> bool {
+    matches!(
+        reason,
+        CompactionReason::BottommostFiles
+            | CompactionReason::Ttl
+            | CompactionReason::RoundRobinTtl
+            | CompactionReason::PeriodicCompaction
+            | CompactionReason::ChangeTemperature
+    )
+}
+
 /// The urgency of a plan of this tree.
 pub(super) fn of(plan: &Plan, policy: &Policy, tree: &Assessment) -> f64 {
     if let Some(urgency) = by_age(plan.reason) {

@@ -247,8 +247,8 @@ option_table! {
     lowest_used_cache_tier: CacheTier = CacheTier::NonVolatileBlock, Accepted("there is one tier: memory"), Memory, Both, AtOpen;
     /// Fails when the rules of single deletions are violated.
     enforce_single_del_contracts: bool = true, Live, Durability, Both, AtOpen;
-    /// Hours of little load, as `HH:MM-HH:MM` UTC, in which periodic compactions are preferred.
-    daily_offpeak_time_utc: String = String::new(), Accepted("periodic compactions run when they are due"), Jobs, New, AnyTime;
+    /// Hours of little load, `HH:MM-HH:MM` UTC: files are rewritten that get old before the next.
+    daily_offpeak_time_utc: String = String::new(), Live, Jobs, New, AnyTime;
     /// Longest time in seconds between looks for work that time alone makes due.
     max_compaction_trigger_wakeup_seconds: u64 = 43_200, Live, Jobs, New, AnyTime;
     /// Milliseconds between looks at the primary.

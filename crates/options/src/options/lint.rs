@@ -8,6 +8,7 @@ use super::{
     ChecksumKind, CompactionStyle, CompressionType, DataBlockIndexType, DbOptions, DbPath,
     FamilyOptions, IndexType, OptionSet, TableFormat, TableSettings,
 };
+use esker_lsm::off_peak::DailyHours;
 use esker_status::{Error, Result};
 
 /// How bad a finding is.
@@ -140,6 +141,7 @@ impl Linter<'_> {
             "set one of use_direct_reads and allow_mmap_reads to false",
         );
         self.memory_budget(o);
+        self.off_peak(o);
         self.error_if(
             o.keep_log_file_num == 0,
             "keep_log_file_num",
@@ -192,6 +194,24 @@ impl Linter<'_> {
             "wal_bytes_per_sync",
             "with manual_wal_flush the log reaches the file only when asked",
             "set it to 0, or manual_wal_flush=false",
+        );
+    }
+
+    /// Hours that RocksDB refuses, with its words.
+    fn off_peak(&mut self, o: &DbOptions) {
+        let text = &o.daily_offpeak_time_utc;
+        let hours = DailyHours::parse(text);
+        self.error_if(
+            !text.is_empty() && hours.is_none(),
+            "daily_offpeak_time_utc",
+            "daily_offpeak_time_utc should be set in the format HH:mm-HH:mm (e.g. 04:30-07:30)",
+            "set it to such a time, or leave it empty",
+        );
+        self.error_if(
+            hours.is_some_and(|hours| hours.is_empty()),
+            "daily_offpeak_time_utc",
+            "start_time and end_time cannot be the same",
+            "set 0:00-23:59 for the whole day, or leave it empty",
         );
     }
 

@@ -5,6 +5,7 @@
 use super::{CompactionStyle, DbOptions, FamilyOptions, TableFormat};
 use crate::memory::{MemoryBudget, MemoryBudgetOptions};
 use esker_cache::CacheOptions;
+use esker_lsm::off_peak::DailyHours;
 
 /// Thirty days, in seconds: what RocksDB's "choose for me" means for `ttl`.
 const THIRTY_DAYS: u64 = 30 * 24 * 60 * 60;
@@ -80,6 +81,11 @@ impl DbOptions {
             options.cache = cache;
             self.shared_memory_budget = Some(MemoryBudget::new(options));
         }
+    }
+
+    /// The hours of little load; `None` where there are none.
+    pub fn off_peak_hours(&self) -> Option<DailyHours> {
+        DailyHours::parse(&self.daily_offpeak_time_utc).filter(|hours| !hours.is_empty())
     }
 
     /// How many jobs of each kind may run at once: RocksDB's split of `max_background_jobs`, but

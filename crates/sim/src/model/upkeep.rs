@@ -91,6 +91,7 @@ const SHAPES: &[(&str, &[&str])] = &[
     ("max_bytes_for_level_multiplier", &["2", "3"]),
     ("target_file_size_base", &["500", "1500"]),
     ("level0_file_num_compaction_trigger", &["1", "2", "4"]),
+    ("periodic_compaction_seconds", &["0", "30", "86400"]),
 ];
 
 impl Session {
@@ -111,6 +112,11 @@ impl Session {
                 self.db()?.set_options(&family, &[(name, value)])
             }
             4 => self.storm(),
+            5 => {
+                let hours = *self.upkeep.pick(&["", "0:00-23:59", "23:30-04:00"]);
+                let changes = [("daily_offpeak_time_utc", hours)];
+                self.db()?.set_db_options(&changes)
+            }
             _ => Ok(()),
         }
     }

@@ -10,6 +10,7 @@ fn plan(urgency: f64) -> Option<QueuedPlan> {
     Some(QueuedPlan {
         urgency,
         relieves_level0: false,
+        is_aged: false,
     })
 }
 
@@ -71,7 +72,7 @@ fn a_trickling_family_gets_one_start_in_four_beside_an_overloaded_one() {
             };
             queue.enter_compaction(family, found, never(), 0);
         }
-        let next = queue.next_compaction().expect("A and B have plans");
+        let next = queue.next_compaction(true).expect("A and B have plans");
         queue.started(next);
         started.push(next);
     }
@@ -86,12 +87,12 @@ fn of_two_plans_the_more_urgent_one_goes_first() {
     let mut queue = WorkQueue::default();
     queue.enter_compaction(A, plan(1.5), never(), 0);
     queue.enter_compaction(B, plan(2.25), never(), 0);
-    assert_eq!(queue.next_compaction(), Some(B));
+    assert_eq!(queue.next_compaction(true), Some(B));
     // Its columns were merged.
     queue.enter_compaction(B, plan(0.4), never(), 0);
-    assert_eq!(queue.next_compaction(), Some(A));
+    assert_eq!(queue.next_compaction(true), Some(A));
     queue.enter_compaction(A, None, never(), 0);
-    assert_eq!(queue.next_compaction(), Some(B));
+    assert_eq!(queue.next_compaction(true), Some(B));
     assert_eq!(queue.looks(), 4);
 }
 
@@ -144,14 +145,45 @@ fn plans_that_relieve_level0_are_known_apart() {
         Some(QueuedPlan {
             urgency,
             relieves_level0: true,
+            is_aged: false,
         })
     };
     queue.enter_compaction(B, level0(2.75), never(), 0);
     queue.enter_compaction(C, level0(3.0), never(), 0);
     assert_eq!(queue.next_level0(), Some((C, 3.0)));
-    assert_eq!(queue.next_compaction(), Some(A));
+    assert_eq!(queue.next_compaction(true), Some(A));
     queue.started(C);
     assert_eq!(queue.next_level0(), Some((B, 2.75)));
     queue.forget(B);
     assert_eq!(queue.next_level0(), None);
+}
+
+#[test]
+fn what_is_due_by_age_waits_until_it_may_start() {
+    let mut queue = WorkQueue::default();
+    let aged = |urgency| {
+        Some(QueuedPlan {
+            urgency,
+            relieves_level0: false,
+            is_aged: true,
+        })
+    };
+    queue.enter_compaction(A, aged(0.5), never(), 0);
+    assert_eq!(queue.next_compaction(false), None);
+    assert_eq!(queue.next_compaction(true), Some(A));
+    assert!(queue.has_work());
+    queue.enter_compaction(B, plan(0.1), never(), 0);
+    assert_eq!(queue.next_compaction(false), Some(B));
+    assert_eq!(queue.next_compaction(true), Some(A));
+    for _ in 0..8 {
+        // The turn of who waited longest is no way round it.
+        queue.started(B);
+        queue.enter_compaction(B, plan(1.0), never(), 0);
+        assert_eq!(queue.next_compaction(false), Some(B));
+    }
+    queue.enter_compaction(A, plan(1.5), never(), 0);
+    assert_eq!(queue.next_compaction(false), Some(A));
+    queue.forget(A);
+    queue.forget(B);
+    assert!(queue.next_compaction(true).is_none());
 }
