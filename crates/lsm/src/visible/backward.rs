@@ -2,8 +2,8 @@
 //! known only when the next key is reached; its value waits in the buffer. Where the child knows
 //! that the entry before is of another key, the entry is shown where it is.
 
-use super::{At, Direction, Edge, VisibleCursor};
-use esker_format::key::{append_internal, user_key};
+use super::cursor::{At, Direction, Edge, VisibleCursor};
+use esker_format::key::user_key;
 use esker_format::{Cursor, ParsedKey, ValueType};
 use esker_status::{Error, Result};
 
@@ -163,20 +163,6 @@ impl<C: Cursor> VisibleCursor<C> {
             State::Absent
         } else {
             State::Base(kind)
-        }
-    }
-
-    /// What is in the buffers is the current entry.
-    pub(super) fn show_saved(&mut self) {
-        self.at = At::Saved;
-        if self.ts > 0 && !self.folds {
-            self.saved_internal.clear();
-            append_internal(
-                &mut self.saved_internal,
-                &self.saved_key,
-                self.saved_seq,
-                self.kind,
-            );
         }
     }
 

@@ -1,6 +1,6 @@
 //! Going forward: the newest visible version of each key, hidden ones skipped.
 
-use super::{At, Direction, Edge, VisibleCursor};
+use super::cursor::{At, Direction, Edge, VisibleCursor};
 use esker_format::key::{TRAILER_LEN, seq_of, user_key};
 use esker_format::{Cursor, ParsedKey, Seq, ValueType};
 use esker_status::{Error, Result};
