@@ -18,9 +18,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub(super) mod recycled_tail;
+mod window;
 
-/// Blocks read from the file at once, at most.
-const READ_BLOCKS: usize = 8;
+use recycled_tail::{Leftover, is_ours};
+use window::Window;
 
 /// How a log is read.
 #[derive(Clone, Copy, Debug)]
@@ -136,17 +137,8 @@ enum Parsed {
 /// Reads a log from front to back.
 #[derive(Debug)]
 pub struct LogReader {
-    file: Arc<dyn RandomAccessFile>,
+    window: Window,
     options: LogReaderOptions,
-    chunk: Vec<u8>,
-    /// File offset of `chunk[0]`, a multiple of the block size.
-    chunk_offset: u64,
-    /// The next byte in `chunk`.
-    pos: usize,
-    /// Bytes of the next chunk that were read before.
-    skip: usize,
-    /// The whole file is in `chunk` or behind it.
-    eof: bool,
     /// Start of the record whose fragments are being collected.
     fragments: Option<u64>,
     scratch: Vec<u8>,
@@ -168,13 +160,8 @@ impl LogReader {
     /// Reads `file` from its start.
     pub fn new(file: Arc<dyn RandomAccessFile>, options: LogReaderOptions) -> LogReader {
         LogReader {
-            file,
+            window: Window::new(file),
             options,
-            chunk: Vec::new(),
-            chunk_offset: 0,
-            pos: 0,
-            skip: 0,
-            eof: false,
             fragments: None,
             scratch: Vec::new(),
             fragment_bytes: 0,
@@ -227,13 +214,8 @@ impl LogReader {
     /// Goes back to a [`LogReader::position`] of this reader: what comes next is read from the file
     /// again. For a file that somebody still writes, after its end or an unfinished record was met.
     pub fn resume(&mut self, position: u64) {
-        let block = BLOCK_SIZE as u64;
-        self.chunk.clear();
-        self.pos = 0;
-        self.chunk_offset = position / block * block;
-        self.skip = (position % block) as usize;
+        self.window.move_to(position);
         self.position = position;
-        self.eof = false;
         self.fragments = None;
         self.zeros = None;
         self.fragment_bytes = 0;
@@ -251,12 +233,12 @@ impl LogReader {
 
     /// The file being read.
     pub fn file(&self) -> &dyn RandomAccessFile {
-        &*self.file
+        &*self.window.file
     }
 
     pub(super) fn bytes(&self, place: &Place) -> &[u8] {
         match place {
-            Place::Chunk(range) => &self.chunk[range.clone()],
+            Place::Chunk(range) => &self.window.chunk[range.clone()],
             Place::Scratch => &self.scratch,
         }
     }
@@ -274,36 +256,11 @@ impl LogReader {
         }
     }
 
-    fn offset(&self) -> u64 {
-        self.chunk_offset + self.pos as u64
-    }
-
-    /// Where the block around `pos` ends in `chunk`.
-    fn block_end(&self) -> usize {
-        ((self.pos / BLOCK_SIZE + 1) * BLOCK_SIZE).min(self.chunk.len())
-    }
-
-    fn read_more(&mut self) -> Result<()> {
-        self.chunk_offset += self.chunk.len() as u64;
-        self.pos = 0;
-        // One block more than there was when it was opened: its end shows, and so does what was
-        // appended since.
-        let left = self.file.len().saturating_sub(self.chunk_offset);
-        let blocks = usize::try_from(left / BLOCK_SIZE as u64).unwrap_or(READ_BLOCKS);
-        self.chunk
-            .resize((blocks + 1).min(READ_BLOCKS) * BLOCK_SIZE, 0);
-        let n = self.file.read_at(self.chunk_offset, &mut self.chunk)?;
-        self.eof = n < self.chunk.len();
-        self.chunk.truncate(n);
-        self.pos = std::mem::take(&mut self.skip).min(n);
-        Ok(())
-    }
-
     /// Finds and verifies the next physical record.
     fn parse(&mut self) -> Result<Parsed> {
-        if self.pos == self.chunk.len() {
-            if !self.eof {
-                self.read_more()?;
+        if self.window.pos == self.window.chunk.len() {
+            if !self.window.eof {
+                self.window.read_more()?;
                 return Ok(Parsed::Again);
             }
             return Ok(Parsed::Step(match self.zeros.take() {
@@ -311,9 +268,10 @@ impl LogReader {
                 None => self.finish_at_eof(0, "the log ends inside a record"),
             }));
         }
-        let (end, offset) = (self.block_end(), self.offset());
-        let short_block = self.eof && end == self.chunk.len() && end % BLOCK_SIZE != 0;
-        let block = &self.chunk[self.pos..end];
+        let (end, offset) = (self.window.block_end(), self.window.offset());
+        let short_block =
+            self.window.eof && end == self.window.chunk.len() && end % BLOCK_SIZE != 0;
+        let block = &self.window.chunk[self.window.pos..end];
         if let Some(from) = self.zeros
             && block.iter().any(|b| *b != 0)
         {
@@ -331,21 +289,22 @@ impl LogReader {
             let left = block.len();
             if short_block {
                 return self.give_up(|r| {
-                    r.pos = end;
+                    r.window.pos = end;
                     r.finish_at_eof(left, "truncated header")
                 });
             }
             if block.iter().any(|b| *b != 0) {
                 return self.give_up(|r| r.drop_block("bytes in the trailer of a block"));
             }
-            self.pos = end;
+            self.window.pos = end;
             return Ok(Parsed::Again);
         }
         let kind = block[HEADER_LEN - 1];
         let len = usize::from(u16::from_le_bytes([block[4], block[5]]));
         // Only its number or its checksum tells a record of a reused file from one whose type is
         // damaged.
-        let is_old = header_len == RECYCLABLE_HEADER_LEN && !self.is_ours(block);
+        let is_old =
+            header_len == RECYCLABLE_HEADER_LEN && !is_ours(self.options.log_number, block);
         let is_known_recyclable =
             header_len == RECYCLABLE_HEADER_LEN && RecordType::from_u8(kind).is_some();
         if is_known_recyclable {
@@ -359,7 +318,7 @@ impl LogReader {
             let left = block.len();
             return self.give_up(|r| {
                 if short_block {
-                    r.pos = end;
+                    r.window.pos = end;
                     r.torn(offset, left, "truncated record body")
                 } else {
                     r.drop_block("bad record length")
@@ -370,7 +329,7 @@ impl LogReader {
             if block.iter().any(|b| *b != 0) {
                 return self.give_up(|r| r.drop_block("a hole in the log"));
             }
-            self.pos = end;
+            self.window.pos = end;
             return Ok(match self.lose_fragments("error in middle of record") {
                 Some(step) => Parsed::Step(step),
                 None => {
@@ -389,10 +348,10 @@ impl LogReader {
         }
         if is_old {
             self.recycled |= is_known_recyclable;
-            self.pos += header_len + len;
+            self.window.pos += header_len + len;
             return Ok(Parsed::Step(self.old_record(offset)));
         }
-        let payload = self.pos + header_len..self.pos + header_len + len;
+        let payload = self.window.pos + header_len..self.window.pos + header_len + len;
         Ok(Parsed::Record(Physical {
             kind,
             end: payload.end,
@@ -420,7 +379,7 @@ impl LogReader {
                 return Ok(lost);
             }
         }
-        self.pos = r.end;
+        self.window.pos = r.end;
         match kind {
             Some(RecordType::Full | RecordType::RecyclableFull) => self.take_full(r).map(Some),
             Some(RecordType::First | RecordType::RecyclableFirst) => {
@@ -439,17 +398,17 @@ impl LogReader {
             Some(RecordType::Last | RecordType::RecyclableLast) => Ok(Some(self.take_last(&r))),
             Some(RecordType::SetCompression) => {
                 let step = self.set_compression(&r)?;
-                self.position = self.offset();
+                self.position = self.window.offset();
                 Ok(step)
             }
             Some(RecordType::TimestampSizes | RecordType::RecyclableTimestampSizes) => {
-                self.position = self.offset();
+                self.position = self.window.offset();
                 Ok(Some(self.timestamp_sizes(&r)))
             }
             Some(RecordType::Predecessor | RecordType::RecyclablePredecessor) => {
-                self.position = self.offset();
+                self.position = self.window.offset();
                 Ok(Some(
-                    match Predecessor::decode(&self.chunk[r.payload.clone()]) {
+                    match Predecessor::decode(&self.window.chunk[r.payload.clone()]) {
                         Ok(p) => Step::Predecessor(p),
                         Err(e) => bad(&r, e.message()),
                     },
@@ -467,7 +426,7 @@ impl LogReader {
             Some(decoder) => {
                 decoder.reset()?;
                 self.scratch.clear();
-                let fragment = &self.chunk[r.payload.clone()];
+                let fragment = &self.window.chunk[r.payload.clone()];
                 match decoder.decode(fragment, self.options.max_record_len, &mut self.scratch) {
                     Ok(true) => Place::Scratch,
                     Ok(false) => return Ok(bad(&r, "a compressed record is not complete")),
@@ -476,7 +435,7 @@ impl LogReader {
             }
         };
         self.data_seen = true;
-        self.valid_end = self.offset();
+        self.valid_end = self.window.offset();
         self.position = self.valid_end;
         Ok(Step::Record {
             place,
@@ -504,7 +463,7 @@ impl LogReader {
         }
         self.fragments = None;
         self.data_seen = true;
-        self.valid_end = self.offset();
+        self.valid_end = self.window.offset();
         self.position = self.valid_end;
         Step::Record {
             place: Place::Scratch,
@@ -515,7 +474,7 @@ impl LogReader {
 
     /// Adds a fragment's bytes to the record being collected.
     fn add_fragment(&mut self, r: &Physical) -> Option<Step> {
-        let fragment = &self.chunk[r.payload.clone()];
+        let fragment = &self.window.chunk[r.payload.clone()];
         self.fragment_bytes += fragment.len() as u64;
         let Some(decoder) = &mut self.decoder else {
             self.scratch.extend_from_slice(fragment);
@@ -545,7 +504,7 @@ impl LogReader {
                 "a compression record that is not the first record",
             )));
         }
-        let &[a, b, c, d] = &self.chunk[r.payload.clone()] else {
+        let &[a, b, c, d] = &self.window.chunk[r.payload.clone()] else {
             return Ok(Some(bad(r, "could not decode the compression record")));
         };
         self.compression_seen = true;
@@ -556,7 +515,7 @@ impl LogReader {
             _ => {
                 return Err(
                     Error::not_supported(format!("log compression type {number}"))
-                        .with_file(self.file.path())
+                        .with_file(self.window.file.path())
                         .with_offset(r.offset),
                 );
             }
@@ -565,7 +524,7 @@ impl LogReader {
     }
 
     fn timestamp_sizes(&mut self, r: &Physical) -> Step {
-        let sizes = match decode_timestamp_sizes(&self.chunk[r.payload.clone()]) {
+        let sizes = match decode_timestamp_sizes(&self.window.chunk[r.payload.clone()]) {
             Ok(sizes) => sizes,
             Err(e) => return bad(r, e.message()),
         };
@@ -578,11 +537,39 @@ impl LogReader {
         Step::TimestampSizes(sizes)
     }
 
+    /// Bytes that are no record of this log where one should be: they end it, or they are damage,
+    /// which `report` gives up.
+    fn give_up(&mut self, report: impl FnOnce(&mut Self) -> Step) -> Result<Parsed> {
+        let leftover = if self.recycled {
+            Leftover::of(&mut self.window, self.options.log_number)?
+        } else {
+            Leftover::Damage
+        };
+        Ok(match leftover {
+            Leftover::Damage => Parsed::Step(report(self)),
+            Leftover::Changed => Parsed::Again,
+            Leftover::OlderLog => Parsed::Step(self.recycled_tail()),
+        })
+    }
+
+    /// The rest of the file is what an older log left.
+    fn recycled_tail(&mut self) -> Step {
+        let offset = self.window.offset();
+        let left = self.window.skip_rest();
+        match self.old_record(offset) {
+            Step::OldRecord { offset } => {
+                Step::RecycledTail(recycled_tail::of_older(offset, left as u64))
+            }
+            torn => torn,
+        }
+    }
+
     /// Gives up the rest of the block, and the record being collected with it.
     fn drop_block(&mut self, reason: &str) -> Step {
-        let end = self.block_end();
-        let (mut offset, mut bytes_dropped) = (self.offset(), (end - self.pos) as u64);
-        self.pos = end;
+        let end = self.window.block_end();
+        let (mut offset, mut bytes_dropped) =
+            (self.window.offset(), (end - self.window.pos) as u64);
+        self.window.pos = end;
         if let Some(start) = self.fragments.take() {
             offset = start;
             bytes_dropped += self.fragment_bytes;
@@ -613,7 +600,7 @@ impl LogReader {
         if left == 0 && self.fragments.is_none() {
             return Step::End;
         }
-        let offset = self.offset() - left as u64;
+        let offset = self.window.offset() - left as u64;
         self.torn(offset, left, reason)
     }
 
