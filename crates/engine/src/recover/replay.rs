@@ -5,13 +5,14 @@
 //! sequence numbers. A memtable that fills up on the way is given to the caller. What a damaged log
 //! loses is always reported: in the result, the LOG file and the statistics.
 //!
-//! `known` holds the logs against the MANIFEST, `targets` has the memtables, `open_log` one log.
+//! `known` accounts for the logs and holds them against the MANIFEST, `targets` has the memtables,
+//! `open_log` one log.
 
 mod known;
 mod open_log;
 mod targets;
 
-pub(crate) use known::Known;
+pub(crate) use known::{Known, Outcome};
 pub(crate) use open_log::OpenLog;
 
 use super::fold::Folded;
@@ -20,7 +21,7 @@ use crate::options::WalRecoveryMode;
 use crate::options::{WalDecision, WalFilter};
 use crate::store::continuity::LinkRecord;
 use crate::write::apply;
-use crate::write::prepared::{Named, Sections};
+use crate::write::prepared::Sections;
 use esker_env::Env;
 use esker_files::log::{RecoveryMode, Replayed};
 use esker_format::batch::{BatchReader, Records, WriteBatch};
@@ -30,34 +31,10 @@ use esker_lsm::fold::FoldedFamily;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
+use known::LogAccount;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use targets::{ReplayTargets, Target};
-
-/// What a replay found.
-#[derive(Debug, Default)]
-pub(crate) struct Outcome {
-    /// The newest sequence that any log held.
-    pub(crate) last: Seq,
-    /// Logs that were read, oldest first, each with where its last whole record ends.
-    pub(crate) logs: Vec<(FileNo, u64)>,
-    /// One line for each loss.
-    pub(crate) losses: Vec<String>,
-    /// Logs that end inside a record, which is what a crash leaves of the newest one.
-    pub(crate) torn: Vec<FileNo>,
-    /// Logs that hold bytes which were not replayed: they are kept aside and not deleted.
-    pub(crate) damaged: Vec<FileNo>,
-    /// Replay ended before the end of the logs (point-in-time recovery).
-    pub(crate) stopped: bool,
-    /// What was prepared and neither committed nor undone.
-    pub(crate) prepared: Named,
-    /// The logs hold sections of prepared transactions, be they over or not.
-    pub(crate) has_sections: bool,
-    /// A log is missing, and with it perhaps edits of the MANIFEST.
-    pub(crate) is_doubtful: bool,
-    /// Records of families that do not take part, by family.
-    pub(crate) left_out: BTreeMap<FamilyId, u64>,
-}
 
 /// The recovery mode that an option names.
 pub(crate) fn mode_of(option: WalRecoveryMode) -> RecoveryMode {
@@ -98,45 +75,25 @@ type OnFull<'a> = Box<dyn FnMut(&Arc<Family>) -> Result<()> + 'a>;
 /// Replays logs into the families' memtables.
 pub(crate) struct Replay<'a> {
     env: &'a Env,
-    dir: PathBuf,
-    mode: RecoveryMode,
     families: BTreeMap<FamilyId, Target>,
     /// Called when a family's memtable is full: flushes it and starts another.
     on_full: OnFull<'a>,
-    outcome: Outcome,
-    /// The sequence that the next batch must have for replay to go on after a stop.
-    expected: Option<Seq>,
-    /// The first log whose end may be lost: no later one showed yet that all of it was read.
-    cut_short: Option<FileNo>,
-    /// The log that said last that it ends.
-    ended: Option<FileNo>,
-    /// Where what was read of each log ends.
-    ends: BTreeMap<FileNo, u64>,
+    /// How far the logs were read, and what is wrong with them.
+    account: LogAccount,
     /// The first sequence of the batch that was read last. A prepared section has that of the batch
     /// behind it.
     seen: Seq,
-    /// The sequence behind that batch.
-    behind: Seq,
     /// A batch is being inserted; after a failure memtables may hold a part of it.
     is_inserting: bool,
     /// Decides about each record.
     filter: Option<Arc<dyn WalFilter>>,
-    /// The filter wants nothing more.
-    is_over: bool,
     /// The prepared transactions met so far.
     sections: Sections,
-    known: Option<Known>,
-    /// The log that was found to begin as this program begins them.
-    begun: Option<FileNo>,
     /// A batch that cannot be as it was written is no reason to give up.
     is_salvage: bool,
     /// Operands for families without a merge operator are an error: what was read is to go into
     /// tables.
     needs_operators: bool,
-    /// The logs that are there.
-    present: Vec<FileNo>,
-    /// The first log that speaks of a family that the MANIFEST did not know, and that family.
-    unknown: Option<(FileNo, FamilyId)>,
 }
 
 /// What a replay leaves for one that goes on in the same logs.
@@ -190,7 +147,7 @@ impl<'a> Replay<'a> {
         };
         let families = families.into_iter().map(target).collect();
         let mut replay = Replay::empty(env, dir, mode, families, on_full);
-        replay.outcome.last = last;
+        replay.account.outcome.last = last;
         replay
     }
 
@@ -225,33 +182,21 @@ impl<'a> Replay<'a> {
     ) -> Self {
         Replay {
             env,
-            dir,
-            mode,
             families,
             on_full: Box::new(on_full),
-            outcome: Outcome::default(),
-            expected: None,
-            cut_short: None,
-            ended: None,
-            ends: BTreeMap::new(),
+            account: LogAccount::new(dir, mode),
             seen: Seq::ZERO,
-            behind: Seq::ZERO,
             is_inserting: false,
             filter: None,
-            is_over: false,
             sections: Sections::default(),
-            known: None,
-            begun: None,
             is_salvage: false,
             needs_operators: false,
-            present: Vec::new(),
-            unknown: None,
         }
     }
 
     /// Compares the logs with the MANIFEST.
     pub(crate) fn with_known(mut self, known: Option<Known>) -> Self {
-        self.known = known;
+        self.account.known = known;
         self
     }
 
@@ -294,13 +239,15 @@ impl<'a> Replay<'a> {
             WalDecision::Continue => Ok(Some(Filtered::Whole)),
             WalDecision::Ignore => Ok(Some(Filtered::Dropped)),
             WalDecision::Stop => {
-                self.is_over = true;
+                self.account.is_over = true;
                 Ok(Some(Filtered::Dropped))
             }
             WalDecision::Corrupted => {
                 let told = format!("Corruption reported by Wal Filter {}", filter.name());
                 let e = Error::corruption(told);
-                self.damaged(number, e, bytes.len() as u64).map(|()| None)
+                self.account
+                    .damaged(number, e, bytes.len() as u64)
+                    .map(|()| None)
             }
             WalDecision::Replace(new) if new.count() > batch.count() => {
                 Err(Error::not_supported(format!(
@@ -321,46 +268,37 @@ impl<'a> Replay<'a> {
         for &number in logs {
             self.replay_log(number)?;
         }
-        self.check_end_of_newest()?;
-        self.check_beyond_stop()?;
-        self.outcome.prepared = self.sections.into_prepared();
-        Ok(self.outcome)
+        self.account.check_end_of_newest()?;
+        self.account.check_beyond_stop(&self.families)?;
+        self.account.outcome.prepared = self.sections.into_prepared();
+        Ok(self.account.outcome)
     }
 
     /// The logs `present` are there; those that the MANIFEST names must be among them.
     pub(crate) fn expect(&mut self, present: Vec<FileNo>) -> Result<()> {
-        self.present = present;
-        if let Some(named) = self.known.and_then(|k| k.logs) {
-            let newest = (!named.is_closed_empty()).then_some(named.newest);
-            for number in newest.into_iter().chain([named.before]) {
-                if self.is_missing(number) {
-                    self.miss(number, "the MANIFEST names it")?;
-                }
-            }
-        }
-        Ok(())
+        self.account.expect(present)
     }
 
     /// Goes on with what an earlier replay of the same logs left in `carried`.
     pub(crate) fn swap(&mut self, carried: &mut Carried) {
         std::mem::swap(&mut self.sections, &mut carried.sections);
-        std::mem::swap(&mut self.ends, &mut carried.ends);
-        std::mem::swap(&mut self.unknown, &mut carried.unknown);
-        std::mem::swap(&mut self.cut_short, &mut carried.cut_short);
+        std::mem::swap(&mut self.account.ends, &mut carried.ends);
+        std::mem::swap(&mut self.account.unknown, &mut carried.unknown);
+        std::mem::swap(&mut self.account.cut_short, &mut carried.cut_short);
     }
 
     fn replay_log(&mut self, number: FileNo) -> Result<()> {
-        let mut log = OpenLog::open(self.env, &self.dir, number)?;
-        self.outcome.logs.push((number, log.file.len()));
-        if log.file.is_empty() || self.is_over {
-            self.ends.insert(number, 0);
-            self.note_end(number, 0);
+        let mut log = OpenLog::open(self.env, &self.account.dir, number)?;
+        self.account.outcome.logs.push((number, log.file.len()));
+        if log.file.is_empty() || self.account.is_over {
+            self.account.ends.insert(number, 0);
+            self.account.note_end(number, 0);
             return Ok(());
         }
         self.go_on(&mut log)?;
-        self.check_families()?;
+        self.account.check_families()?;
         self.read_to_end(&log);
-        if let Some((_, bytes)) = self.outcome.logs.last_mut() {
+        if let Some((_, bytes)) = self.account.outcome.logs.last_mut() {
             *bytes = log.reader.valid_end();
         }
         Ok(())
@@ -370,25 +308,18 @@ impl<'a> Replay<'a> {
     /// join.
     fn read_to_end(&mut self, log: &OpenLog) {
         let end = log.reader.valid_end().min(log.done);
-        self.ends.insert(log.number, end);
-        self.note_end(log.number, end);
-    }
-
-    /// Takes note of a log that ends at `end`, where the MANIFEST says that it was longer when the
-    /// next one was begun.
-    fn note_end(&mut self, number: FileNo, end: u64) {
-        let named = self.known.and_then(|k| k.logs);
-        let is_shorter = named.is_some_and(|l| l.before == number && end < l.before_end);
-        if is_shorter && !self.is_over {
-            self.cut_short.get_or_insert(number);
-        }
+        self.account.ends.insert(log.number, end);
+        self.account.note_end(log.number, end);
     }
 
     /// Replays what was added to `log` since it was last replayed. What is unfinished at its end is
     /// left for the next time.
     pub(crate) fn follow(&mut self, log: &mut OpenLog) -> Result<()> {
         // What was unfinished may be whole by now.
-        self.cut_short = self.cut_short.filter(|number| *number != log.number);
+        self.account.cut_short = self
+            .account
+            .cut_short
+            .filter(|number| *number != log.number);
         log.reader.resume(log.done);
         self.go_on(log)?;
         self.read_to_end(log);
@@ -397,15 +328,15 @@ impl<'a> Replay<'a> {
 
     /// Takes note of a log that holds no batch and ends at `end`.
     pub(crate) fn note_without_batches(&mut self, number: FileNo, end: u64) {
-        self.cut_short = self.cut_short.filter(|cut| *cut != number);
-        self.ends.insert(number, end);
-        self.note_end(number, end);
+        self.account.cut_short = self.account.cut_short.filter(|cut| *cut != number);
+        self.account.ends.insert(number, end);
+        self.account.note_end(number, end);
     }
 
     /// What must hold once all logs were followed to their present ends.
     pub(crate) fn check_followed(&mut self) -> Result<()> {
-        self.check_families()?;
-        self.check_beyond_stop()
+        self.account.check_families()?;
+        self.account.check_beyond_stop(&self.families)
     }
 
     /// Whether memtables may hold a part of a batch, after a failure.
@@ -415,7 +346,7 @@ impl<'a> Replay<'a> {
 
     /// What was found so far.
     pub(crate) fn outcome(&self) -> &Outcome {
-        &self.outcome
+        &self.account.outcome
     }
 
     fn go_on(&mut self, log: &mut OpenLog) -> Result<()> {
@@ -429,7 +360,7 @@ impl<'a> Replay<'a> {
         } = log;
         let number = *number;
         loop {
-            match reader.replay(self.mode)? {
+            match reader.replay(self.account.mode)? {
                 Replayed::Record {
                     bytes,
                     offset,
@@ -451,7 +382,7 @@ impl<'a> Replay<'a> {
                 Replayed::Predecessor(_) => *done = reader.position(),
                 Replayed::Skipped(damage) => {
                     let line = format!("{}: {}", path.display(), damage.reason);
-                    self.note_loss(number, line, damage.bytes_dropped);
+                    self.account.note_loss(number, line, damage.bytes_dropped);
                 }
                 Replayed::End(None) => {
                     *done = reader.position();
@@ -465,7 +396,7 @@ impl<'a> Replay<'a> {
                         rest.offset,
                         rest.reason
                     );
-                    self.end_at_remains(number, line);
+                    self.account.end_at_remains(number, line);
                     return Ok(());
                 }
                 Replayed::End(Some(torn)) => {
@@ -476,12 +407,12 @@ impl<'a> Replay<'a> {
                         torn.offset,
                         torn.reason
                     );
-                    self.note_loss(number, line, torn.bytes_dropped);
-                    self.outcome.torn.push(number);
+                    self.account.note_loss(number, line, torn.bytes_dropped);
+                    self.account.outcome.torn.push(number);
                     // In a reused file it is what an older log left. It is unknown of zeros what
                     // they were.
                     if !reader.is_recycled() && torn.bytes_dropped > 0 {
-                        self.cut_short.get_or_insert(number);
+                        self.account.cut_short.get_or_insert(number);
                     }
                     return Ok(());
                 }
@@ -492,35 +423,14 @@ impl<'a> Replay<'a> {
                         damage.offset,
                         damage.reason
                     );
-                    self.note_loss(number, line, damage.bytes_dropped);
+                    self.account.note_loss(number, line, damage.bytes_dropped);
                     if damage.bytes_dropped > 0 {
-                        self.cut_short.get_or_insert(number);
+                        self.account.cut_short.get_or_insert(number);
                     }
-                    self.expect_next();
+                    self.account.expect_next();
                     return Ok(());
                 }
             }
-        }
-    }
-
-    /// The rest of log `number` is none of its own, as is right in the file of an older one.
-    /// Whether its end is lost shows when it has said that it ends, or in the next log.
-    fn end_at_remains(&mut self, number: FileNo, line: String) {
-        if self.ended == Some(number) {
-            return;
-        }
-        self.note_loss(number, line, 0);
-        if self.mode == RecoveryMode::PointInTimeRecovery {
-            self.expect_next();
-        } else {
-            self.outcome.torn.push(number);
-        }
-    }
-
-    fn note_loss(&mut self, number: FileNo, line: String, bytes: u64) {
-        self.outcome.losses.push(format!("{line} ({bytes} bytes)"));
-        if bytes > 0 && !self.outcome.damaged.contains(&number) {
-            self.outcome.damaged.push(number);
         }
     }
 
@@ -540,42 +450,28 @@ impl<'a> Replay<'a> {
         let len = bytes.len() as u64;
         let batch = match BatchReader::parse(bytes).and_then(|b| has_room(&b).map(|()| b)) {
             Ok(batch) => batch,
-            Err(e) => return self.damaged(number, e, len).map(|()| None),
+            Err(e) => return self.account.damaged(number, e, len).map(|()| None),
         };
         if let Err(e) = batch.verify() {
             let e = e.with_hint(
                 "the record's checksum holds: it was written like this; `esker repair` takes what \
                  can be read",
             );
-            let is_own = self.begun == Some(number) || self.knows_logs();
+            let is_own = self.account.begun == Some(number) || self.account.knows_logs();
             if may_be_stale && is_own {
-                return self.damaged(number, e, len).map(|()| None);
+                return self.account.damaged(number, e, len).map(|()| None);
             }
             if self.is_salvage {
                 return Ok(self.salvage(number, batch, &e));
             }
             return Err(e);
         }
-        if self.mode == RecoveryMode::PointInTimeRecovery && batch.seq() < self.seen {
-            self.stop(number, "a batch older than the one before it", len);
+        if self.account.mode == RecoveryMode::PointInTimeRecovery && batch.seq() < self.seen {
+            self.account
+                .stop(number, "a batch older than the one before it", len);
             return Ok(None);
         }
         Ok(Some((batch, batch.records())))
-    }
-
-    /// What the mode makes of a record that is damaged.
-    fn damaged(&mut self, number: FileNo, e: Error, bytes: u64) -> Result<()> {
-        match self.mode {
-            RecoveryMode::PointInTimeRecovery if e.is_corruption() => {
-                self.stop(number, e.message(), bytes);
-            }
-            RecoveryMode::SkipAnyCorruptedRecords if e.is_corruption() => {
-                let line = format!("{}: {}", log_name(number), e.message());
-                self.note_loss(number, line, bytes);
-            }
-            _ => return Err(e),
-        }
-        Ok(())
     }
 
     /// All records of a batch of which only the count is wrong; nothing of one that cannot be read
@@ -594,22 +490,9 @@ impl<'a> Replay<'a> {
             "it is left out"
         };
         let line = format!("{}: {}; {taken}", log_name(number), wrong.message());
-        self.note_loss(number, line, batch.as_bytes().len() as u64);
+        self.account
+            .note_loss(number, line, batch.as_bytes().len() as u64);
         is_whole.then_some((batch, records))
-    }
-
-    /// Ends the replay in log `number`.
-    fn stop(&mut self, number: FileNo, why: &str, bytes: u64) {
-        let line = format!("{}: replay stopped: {why}", log_name(number));
-        self.note_loss(number, line, bytes.max(1));
-        self.cut_short.get_or_insert(number);
-        self.expect_next();
-    }
-
-    /// Stops, unless what comes next in a later log joins what was replayed ([`Self::join`]).
-    fn expect_next(&mut self) {
-        self.outcome.stopped = true;
-        self.expected = Some(self.outcome.last.next());
     }
 
     fn replay_record(
@@ -620,41 +503,41 @@ impl<'a> Replay<'a> {
         timestamp_sizes: &BTreeMap<FamilyId, usize>,
     ) -> Result<bool> {
         let Some((batch, records)) = self.sound(number, bytes, may_be_stale)? else {
-            return Ok(self.mode == RecoveryMode::SkipAnyCorruptedRecords);
+            return Ok(self.account.mode == RecoveryMode::SkipAnyCorruptedRecords);
         };
         if let Some(tie) = LinkRecord::of(&batch) {
-            return self.check_tie(number, tie, batch.seq());
+            return self.account.check_tie(number, tie, batch.seq());
         }
-        if let Some(expected) = self.expected {
+        if let Some(expected) = self.account.expected {
             if batch.seq() != expected {
                 let line = format!(
                     "{}: not replayed, since an earlier log is damaged",
                     log_name(number)
                 );
-                self.note_loss(number, line, bytes.len() as u64);
+                self.account.note_loss(number, line, bytes.len() as u64);
                 return Ok(false);
             }
-            self.join();
-        } else if batch.seq() == self.behind {
-            self.cut_short = None;
+            self.account.join();
+        } else if batch.seq() == self.account.behind {
+            self.account.cut_short = None;
         }
         let decision = match self.filter.clone() {
             None => Some(Filtered::Whole),
             Some(filter) => self.decide(&*filter, number, bytes)?,
         };
         let Some(decision) = decision else {
-            return Ok(self.mode == RecoveryMode::SkipAnyCorruptedRecords);
+            return Ok(self.account.mode == RecoveryMode::SkipAnyCorruptedRecords);
         };
         self.seen = batch.seq();
-        self.behind = Seq(batch.seq().0 + u64::from(batch.count()));
+        self.account.behind = Seq(batch.seq().0 + u64::from(batch.count()));
         let replaced;
         let (batch, records) = match decision {
             Filtered::Whole => (batch, records),
             Filtered::Dropped => {
                 let count = u64::from(batch.count());
                 let last = Seq((batch.seq().0 + count).saturating_sub(1));
-                self.outcome.last = self.outcome.last.max(last);
-                return Ok(!self.is_over);
+                self.account.outcome.last = self.account.outcome.last.max(last);
+                return Ok(!self.account.is_over);
             }
             Filtered::Replaced(by) => {
                 replaced = by;
@@ -669,8 +552,9 @@ impl<'a> Replay<'a> {
             log: number,
             full: Vec::new(),
             sections: &mut self.sections,
-            left_out: &mut self.outcome.left_out,
+            left_out: &mut self.account.outcome.left_out,
             max_family: self
+                .account
                 .known
                 .filter(|k| k.logs.is_some())
                 .map(|k| k.max_family),
@@ -684,18 +568,22 @@ impl<'a> Replay<'a> {
                 // Its first records may be in memory.
                 self.sections.give_up();
                 let line = format!("{}: {}", log_name(number), e.message());
-                self.note_loss(number, line, bytes.len() as u64);
+                self.account.note_loss(number, line, bytes.len() as u64);
                 u64::from(batch.count())
             }
             inserted => inserted?,
         };
         self.is_inserting = false;
         if let Some(family) = unknown {
-            self.unknown.get_or_insert((number, family));
+            self.account.unknown.get_or_insert((number, family));
         }
-        self.outcome.has_sections |= self.sections.were_met();
+        self.account.outcome.has_sections |= self.sections.were_met();
         if taken > 0 && !seeded(Bug::ReplaySequenceStands) {
-            self.outcome.last = self.outcome.last.max(Seq(batch.seq().0 + taken - 1));
+            self.account.outcome.last = self
+                .account
+                .outcome
+                .last
+                .max(Seq(batch.seq().0 + taken - 1));
         }
         for family in full {
             (self.on_full)(&family)?;

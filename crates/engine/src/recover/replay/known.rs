@@ -1,17 +1,20 @@
-//! What logs and the MANIFEST say of each other, held against what is there.
+//! The account of logs that are read: how far, what they and the MANIFEST say of each other, held
+//! against what is there, and what is lost.
 //!
 //! A replay goes on only where nothing is lost in between, unless the recovery mode says otherwise;
 //! the errors here are those of a directory that is not whole.
 
-use super::Replay;
 use super::targets::Target;
 use crate::recover::fold::Folded;
 use crate::store::continuity::{LinkRecord, ManifestEnd, Predecessor};
+use crate::write::prepared::Named;
 use esker_files::log::RecoveryMode;
 use esker_format::edit::KnownLogs;
 use esker_format::file_name::{log_name, manifest_name};
 use esker_format::{FamilyId, FileNo, Seq};
 use esker_status::{Error, Result};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// What the MANIFEST says that logs can be held against: only where there is no writer meanwhile.
 #[derive(Clone, Copy, Debug)]
@@ -41,14 +44,158 @@ impl Known {
     }
 }
 
-impl Replay<'_> {
+/// The findings of a replay.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// The newest sequence that any log held.
+    pub(crate) last: Seq,
+    /// Logs that were read, oldest first, each with where its last whole record ends.
+    pub(crate) logs: Vec<(FileNo, u64)>,
+    /// One line for each loss.
+    pub(crate) losses: Vec<String>,
+    /// Logs that end inside a record, which is what a crash leaves of the newest one.
+    pub(crate) torn: Vec<FileNo>,
+    /// Logs that hold bytes which were not replayed: they are kept aside and not deleted.
+    pub(crate) damaged: Vec<FileNo>,
+    /// Replay ended before the end of the logs (point-in-time recovery).
+    pub(crate) stopped: bool,
+    /// What was prepared and neither committed nor undone.
+    pub(crate) prepared: Named,
+    /// The logs hold sections of prepared transactions, be they over or not.
+    pub(crate) has_sections: bool,
+    /// A log is missing, and with it perhaps edits of the MANIFEST.
+    pub(crate) is_doubtful: bool,
+    /// Records of families that do not take part, by family.
+    pub(crate) left_out: BTreeMap<FamilyId, u64>,
+}
+
+/// How far logs were read, what they and the MANIFEST say of each other, and what is lost.
+#[derive(Debug)]
+pub(super) struct LogAccount {
+    pub(super) dir: PathBuf,
+    pub(super) mode: RecoveryMode,
+    pub(super) outcome: Outcome,
+    /// The sequence that the next batch must have for replay to go on after a stop.
+    pub(super) expected: Option<Seq>,
+    /// The first log whose end may be lost: no later one showed yet that all of it was read.
+    pub(super) cut_short: Option<FileNo>,
+    /// The log that said last that it ends.
+    ended: Option<FileNo>,
+    /// Where what was read of each log ends.
+    pub(super) ends: BTreeMap<FileNo, u64>,
+    /// The sequence behind the batch that was read last.
+    pub(super) behind: Seq,
+    /// The log that was found to begin as this program begins them.
+    pub(super) begun: Option<FileNo>,
+    /// The filter wants nothing more.
+    pub(super) is_over: bool,
+    pub(super) known: Option<Known>,
+    /// The logs that are there.
+    present: Vec<FileNo>,
+    /// The first log that speaks of a family that the MANIFEST did not know, and that family.
+    pub(super) unknown: Option<(FileNo, FamilyId)>,
+}
+
+impl LogAccount {
+    pub(super) fn new(dir: PathBuf, mode: RecoveryMode) -> Self {
+        LogAccount {
+            dir,
+            mode,
+            outcome: Outcome::default(),
+            expected: None,
+            cut_short: None,
+            ended: None,
+            ends: BTreeMap::new(),
+            behind: Seq::ZERO,
+            begun: None,
+            is_over: false,
+            known: None,
+            present: Vec::new(),
+            unknown: None,
+        }
+    }
+
+    /// The logs `present` are there; those that the MANIFEST names must be among them.
+    pub(super) fn expect(&mut self, present: Vec<FileNo>) -> Result<()> {
+        self.present = present;
+        if let Some(named) = self.known.and_then(|k| k.logs) {
+            let newest = (!named.is_closed_empty()).then_some(named.newest);
+            for number in newest.into_iter().chain([named.before]) {
+                if self.is_missing(number) {
+                    self.miss(number, "the MANIFEST names it")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of a log that ends at `end`, where the MANIFEST says that it was longer when the
+    /// next one was begun.
+    pub(super) fn note_end(&mut self, number: FileNo, end: u64) {
+        let named = self.known.and_then(|k| k.logs);
+        let is_shorter = named.is_some_and(|l| l.before == number && end < l.before_end);
+        if is_shorter && !self.is_over {
+            self.cut_short.get_or_insert(number);
+        }
+    }
+
+    /// The rest of log `number` is none of its own, as is right in the file of an older one.
+    /// Whether its end is lost shows when it has said that it ends, or in the next log.
+    pub(super) fn end_at_remains(&mut self, number: FileNo, line: String) {
+        if self.ended == Some(number) {
+            return;
+        }
+        self.note_loss(number, line, 0);
+        if self.mode == RecoveryMode::PointInTimeRecovery {
+            self.expect_next();
+        } else {
+            self.outcome.torn.push(number);
+        }
+    }
+
+    pub(super) fn note_loss(&mut self, number: FileNo, line: String, bytes: u64) {
+        self.outcome.losses.push(format!("{line} ({bytes} bytes)"));
+        if bytes > 0 && !self.outcome.damaged.contains(&number) {
+            self.outcome.damaged.push(number);
+        }
+    }
+
+    /// What the mode makes of a record that is damaged.
+    pub(super) fn damaged(&mut self, number: FileNo, e: Error, bytes: u64) -> Result<()> {
+        match self.mode {
+            RecoveryMode::PointInTimeRecovery if e.is_corruption() => {
+                self.stop(number, e.message(), bytes);
+            }
+            RecoveryMode::SkipAnyCorruptedRecords if e.is_corruption() => {
+                let line = format!("{}: {}", log_name(number), e.message());
+                self.note_loss(number, line, bytes);
+            }
+            _ => return Err(e),
+        }
+        Ok(())
+    }
+
+    /// Ends the replay in log `number`.
+    pub(super) fn stop(&mut self, number: FileNo, why: &str, bytes: u64) {
+        let line = format!("{}: replay stopped: {why}", log_name(number));
+        self.note_loss(number, line, bytes.max(1));
+        self.cut_short.get_or_insert(number);
+        self.expect_next();
+    }
+
+    /// Stops, unless what comes next in a later log joins what was replayed ([`LogAccount::join`]).
+    pub(super) fn expect_next(&mut self) {
+        self.outcome.stopped = true;
+        self.expected = Some(self.outcome.last.next());
+    }
+
     /// Whether the MANIFEST says which logs should be there.
     pub(super) fn knows_logs(&self) -> bool {
         self.known.is_some_and(|k| k.logs.is_some())
     }
 
     /// Whether log `number` should be there and is not.
-    pub(super) fn is_missing(&self, number: FileNo) -> bool {
+    fn is_missing(&self, number: FileNo) -> bool {
         number > FileNo(0)
             && self.knows_logs()
             && self.known.is_some_and(|k| number >= k.oldest)
@@ -56,7 +203,7 @@ impl Replay<'_> {
     }
 
     /// A log is gone. No power cut does that: its name was synced before anything named it.
-    pub(super) fn miss(&mut self, number: FileNo, why: &str) -> Result<()> {
+    fn miss(&mut self, number: FileNo, why: &str) -> Result<()> {
         let path = self.dir.join(log_name(number));
         if self.mode != RecoveryMode::SkipAnyCorruptedRecords {
             return Err(Error::corruption(format!("the log is missing: {why}"))
@@ -75,7 +222,7 @@ impl Replay<'_> {
     }
 
     /// The MANIFEST must be at least what it was when log `number` said so.
-    pub(super) fn check_manifest(&self, number: FileNo, said: ManifestEnd) -> Result<()> {
+    fn check_manifest(&self, number: FileNo, said: ManifestEnd) -> Result<()> {
         let Some(found) = self.known.map(|k| k.manifest) else {
             return Ok(());
         };
@@ -134,7 +281,7 @@ impl Replay<'_> {
 
     /// A log speaks of a family that the MANIFEST does not know, and that is newer than those it
     /// knows.
-    pub(super) fn miss_family(&mut self, number: FileNo, family: FamilyId) -> Result<()> {
+    fn miss_family(&mut self, number: FileNo, family: FamilyId) -> Result<()> {
         let why = format!(
             "{} writes to column family {family}, which the MANIFEST does not know: edits are lost",
             log_name(number)
@@ -183,7 +330,7 @@ impl Replay<'_> {
 
     /// What comes in log `number` does not join what was replayed, since log `damaged` is not
     /// whole. False when replay ends here.
-    pub(super) fn break_off(
+    fn break_off(
         &mut self,
         number: FileNo,
         damaged: FileNo,
@@ -218,7 +365,7 @@ impl Replay<'_> {
     /// The log before `number` must have been read as far as it was written when `number` was
     /// begun; false when replay ends here since it was not. When it was, a damaged end of that log
     /// is not missed, and replay goes on.
-    pub(super) fn check_predecessor(
+    fn check_predecessor(
         &mut self,
         number: FileNo,
         before: Predecessor,
@@ -259,10 +406,10 @@ impl Replay<'_> {
     }
 
     /// The log whose end is lost, and which tables are ahead of it.
-    pub(super) fn behind_tables(&self) -> Option<(FileNo, String)> {
+    fn behind_tables(&self, families: &BTreeMap<FamilyId, Target>) -> Option<(FileNo, String)> {
         if let Some(cut) = self.cut_short {
             let is_ahead = |t: &&Target| t.log_number > cut && t.has_tables;
-            if let Some(ahead) = self.families.values().find(is_ahead) {
+            if let Some(ahead) = families.values().find(is_ahead) {
                 let what = format!("column family {} has tables", ahead.name);
                 return Some((cut, what));
             }
@@ -278,8 +425,11 @@ impl Replay<'_> {
 
     /// A table must not hold newer data than a log whose end is lost. No power cut does that: logs
     /// are synced before a table of what comes behind them is named.
-    pub(super) fn check_beyond_stop(&mut self) -> Result<()> {
-        let Some((ends_at, ahead)) = self.behind_tables() else {
+    pub(super) fn check_beyond_stop(
+        &mut self,
+        families: &BTreeMap<FamilyId, Target>,
+    ) -> Result<()> {
+        let Some((ends_at, ahead)) = self.behind_tables(families) else {
             return Ok(());
         };
         let why = format!("{ahead} with data beyond the damage in log {ends_at}");
