@@ -1,7 +1,7 @@
 //! State of the facade alone: the lock of administration, and figures for properties.
 
 use crate::ranks;
-use crate::write::counters::WriteCountersSnapshot;
+use crate::write::log::WriteCountersSnapshot;
 use esker_sync::{Mutex, MutexGuard, Rank};
 
 /// The state of administration.

@@ -62,7 +62,7 @@ impl Db {
     /// The transactions that were prepared when the database was opened, by name; each is returned
     /// once. It stays prepared until it is committed or rolled back.
     pub fn take_prepared_transactions(&self) -> Vec<(Vec<u8>, WriteBatch)> {
-        let found = self.core().writes.prepared.take_recovered();
+        let found = self.core().writes.log.prepared.take_recovered();
         found.into_iter().collect()
     }
 }

@@ -13,7 +13,7 @@ use esker_format::Seq;
 use esker_format::batch::WriteBatch;
 use esker_status::Error;
 use esker_sync::atomic::AtomicUsize;
-use esker_sync::handover::{self, Waiter};
+use esker_sync::handover::Waiter;
 use esker_sync::{Arc, Mutex};
 
 /// For a group of at least this many records the next leader is woken before it is inserted.
@@ -21,9 +21,6 @@ const LONG_RECORDS: u64 = 256;
 
 /// A waiting writer.
 pub(crate) type Follower = Waiter<WriteJob>;
-
-/// The waiting writers.
-pub(super) type WriteQueue = handover::WaitQueue<WriteJob>;
 
 /// What a waiting writer wants, and what became of it.
 #[derive(Debug, Default)]

@@ -6,13 +6,13 @@
 //! done too early is left to the publisher of the one before it. While the two numbers differ
 //! writes are in flight, and memtables must not be switched ([`Sequence::quiesce`]).
 
-use super::group::WriteGroup;
+use super::group::{Follower, WriteGroup, WriteJob};
 use crate::store::SequenceSource;
 use esker_format::Seq;
 use esker_status::seeded::{Bug, seeded};
-use esker_sync::CachePadded;
 use esker_sync::atomic::{AtomicU64, Ordering};
-use esker_sync::handover::InOrder;
+use esker_sync::handover::{InOrder, Waiter};
+use esker_sync::{Arc, CachePadded};
 
 /// How often the holder of the log lock looks whether writes are in flight before it sleeps.
 const SPINS: u32 = 256;
@@ -65,10 +65,14 @@ impl Sequence {
         }
     }
 
-    /// Makes `first..first + count` visible if everything before is. [`Sequence::take_ready`] is to
-    /// follow.
+    /// Makes a group visible if everything before is. [`Sequence::tell_ready`] is to follow.
     #[inline]
-    pub(super) fn try_publish(&self, first: Seq, count: u64) -> bool {
+    pub(super) fn try_publish_group(&self, group: &WriteGroup) -> bool {
+        group.count == 0 || self.try_publish(group.first, group.count)
+    }
+
+    #[inline]
+    fn try_publish(&self, first: Seq, count: u64) -> bool {
         let last = first.0 + count - 1;
         if seeded(Bug::GroupsOutOfOrder) {
             self.groups.reset(last.max(self.groups.published()));
@@ -77,17 +81,41 @@ impl Sequence {
         self.groups.try_publish(first.0, last)
     }
 
-    /// The groups that were left, and are visible by now.
+    /// Tells the groups that were left, and are visible by now.
     #[inline]
-    pub(super) fn take_ready(&self) -> Vec<WriteGroup> {
-        self.groups.take_ready()
+    pub(super) fn tell_ready(&self) {
+        let ready = self.groups.take_ready();
+        ready.into_iter().for_each(WriteGroup::tell);
     }
 
-    /// Leaves a group to the publisher of the one before. Returns the groups that are visible by
-    /// now.
-    pub(super) fn leave(&self, group: WriteGroup) -> Vec<WriteGroup> {
-        let (first, count) = (group.first.0, group.count);
-        self.groups.leave(first, first + count - 1, group)
+    /// Publishes a group whose batches are all in the memtables, or leaves that to the group
+    /// before. Returns what its leader has to wait for when it `waits` to be told.
+    pub(super) fn publish_group(&self, group: WriteGroup, waits: bool) -> Option<Arc<Follower>> {
+        if !self.try_publish_group(&group) {
+            return self.leave_group(group, waits);
+        }
+        self.tell_ready();
+        group.tell();
+        None
+    }
+
+    /// Leaves a group to the publisher of the one before.
+    #[cold]
+    pub(super) fn leave_group(&self, mut group: WriteGroup, waits: bool) -> Option<Arc<Follower>> {
+        let (first, count) = (group.first, group.count);
+        if seeded(Bug::FollowerToldEarly) {
+            group.tell();
+            group = WriteGroup::new(first, count, Vec::new());
+        }
+        // One that several threads inserted may know its leader already.
+        let me = waits.then(|| Waiter::taken(WriteJob::default()));
+        if me.is_some() {
+            group.leader.clone_from(&me);
+        }
+        let last = first.0 + count - 1;
+        let ready = self.groups.leave(first.0, last, group);
+        ready.into_iter().for_each(WriteGroup::tell);
+        me
     }
 
     /// Waits until no write is in flight. The caller holds the log lock, so none can start.

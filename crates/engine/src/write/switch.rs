@@ -5,7 +5,7 @@
 //! flight, so a memtable is whole when it is sealed and everything in it is in its logs.
 
 use super::log_state::LogState;
-use super::path::{LogGuard, WritePath};
+use super::path::WritePath;
 use super::perf_timing;
 use crate::family::Family;
 use crate::family::backpressure::admission::would_wait;
@@ -21,14 +21,16 @@ use esker_sync::atomic::Ordering;
 
 impl WritePath {
     /// Times a switch of memtables that a writer makes.
-    pub(super) fn time_switch(&self) -> PerfTimer<'_> {
+    fn time_switch(&self) -> PerfTimer<'_> {
         let metric = PerfMetric::WriteSchedulingFlushesCompactionsTime;
         perf_timing::part(metric, self.admission.clock())
     }
 
-    pub(super) fn switch_full(&self, log: &mut LogGuard<'_>) -> Result<()> {
+    /// Switches the memtables that are full.
+    #[cold]
+    pub(super) fn switch_full(&self, log: &mut LogState) -> Result<()> {
         let _timed = self.time_switch();
-        let full = self.families.among(self.full.take());
+        let full = self.memtables.families.among(self.memtables.take_full());
         // Another switch may have come first.
         let is_full = |f: &Arc<Family>| f.switch_wanted.load(Ordering::Acquire);
         let full: Vec<_> = full.into_iter().filter(is_full).collect();
@@ -42,19 +44,24 @@ impl WritePath {
         };
         let switched = self.switch_memtables(log, &full, reason);
         if switched.is_err() {
-            full.iter().for_each(|family| self.full.add(family.id));
+            full.iter()
+                .for_each(|family| self.memtables.add_full(family.id));
         }
         switched
     }
 
     /// Flushes the largest memtable when all of them together take too much memory. Looked at now
     /// and then: adding up is not free.
-    pub(super) fn keep_within_memory(&self, log: &mut LogGuard<'_>, bytes: u64) -> Result<()> {
-        let unmeasured = self.unmeasured.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    pub(super) fn keep_within_memory(&self, log: &mut LogState, bytes: u64) -> Result<()> {
+        let unmeasured = self
+            .memtables
+            .unmeasured
+            .fetch_add(bytes, Ordering::Relaxed)
+            + bytes;
         if unmeasured < self.buffers.interval() {
             return Ok(());
         }
-        self.unmeasured.store(0, Ordering::Relaxed);
+        self.memtables.unmeasured.store(0, Ordering::Relaxed);
         match self.buffers.look() {
             FlushDecision::None => Ok(()),
             FlushDecision::Own => self.switch_largest(log),
@@ -62,10 +69,13 @@ impl WritePath {
     }
 
     /// Switches the largest memtable, to give its memory back.
-    pub(crate) fn switch_largest(&self, log: &mut LogGuard<'_>) -> Result<()> {
+    pub(crate) fn switch_largest(&self, log: &mut LogState) -> Result<()> {
         let _timed = self.time_switch();
         let used = |f: &Arc<Family>| f.view_guard().mem.data_bytes();
-        let open = self.families.among(self.families.logs.with_data());
+        let open = self
+            .memtables
+            .families
+            .among(self.memtables.families.logs.with_data());
         match open.into_iter().max_by_key(used) {
             Some(largest) => {
                 self.switch_memtables(log, &[largest], FlushReason::WriteBufferManager)
@@ -76,7 +86,7 @@ impl WritePath {
 
     /// Switches those memtables of `families` that hide too much from iterators.
     pub(crate) fn switch_hiding(&self, families: &[Arc<Family>]) -> Result<()> {
-        let mut log = self.lock();
+        let mut log = self.queue.lock();
         // Another switch may have come first.
         let wants = |f: &&Arc<Family>| f.wants_flush_for_scans();
         let hiding: Vec<_> = families.iter().filter(wants).cloned().collect();
@@ -88,9 +98,9 @@ impl WritePath {
 
     /// Memtables take too much memory: sees to it that flushes give some back.
     #[cold]
-    pub(super) fn make_room(&self, log: &mut LogGuard<'_>, options: &WriteOptions) -> Result<()> {
-        self.health.check_writable()?;
-        if self.background_cv.is_closing() {
+    pub(super) fn free_memory(&self, log: &mut LogState, options: &WriteOptions) -> Result<()> {
+        self.log.health.check_writable()?;
+        if self.log.background_cv.is_closing() {
             return Err(Error::shutdown());
         }
         if self.buffers.look() == FlushDecision::Own {
@@ -105,14 +115,15 @@ impl WritePath {
     /// The logs grew past their limit: the families that keep the oldest one alive are switched.
     /// When all of them wait to be flushed already and one of them stops its own writers, that one
     /// is returned: all writers wait for it, or the logs would grow without end.
-    pub(super) fn switch_oldest_log(&self, log: &mut LogGuard<'_>) -> Result<Option<Arc<Family>>> {
+    pub(super) fn switch_oldest_log(&self, log: &mut LogState) -> Result<Option<Arc<Family>>> {
         let _timed = self.time_switch();
         let Some(oldest) = log.alive().next() else {
             return Ok(None);
         };
         let keeping = self
+            .memtables
             .families
-            .among(self.families.logs.holders(oldest.number));
+            .among(self.memtables.families.logs.holders(oldest.number));
         let is_open = |f: &&Arc<Family>| {
             let v = f.view_guard();
             v.immutable.is_empty() && !v.mem.is_empty()
@@ -132,12 +143,12 @@ impl WritePath {
     /// flushed.
     pub(crate) fn switch_memtables(
         &self,
-        log: &mut LogGuard<'_>,
+        log: &mut LogState,
         families: &[Arc<Family>],
         reason: FlushReason,
     ) -> Result<()> {
         if self.switch_untold(log, families, reason)? {
-            self.background_cv.notify();
+            self.log.background_cv.notify();
         }
         Ok(())
     }
@@ -146,16 +157,16 @@ impl WritePath {
     /// was nothing to switch.
     pub(crate) fn switch_untold(
         &self,
-        log: &mut LogGuard<'_>,
+        log: &mut LogState,
         families: &[Arc<Family>],
         reason: FlushReason,
     ) -> Result<bool> {
         if !seeded(Bug::SwitchBesideWriters) {
-            self.sequence.quiesce();
+            self.queue.sequence.quiesce();
         }
         let all;
         let families = if self.limits.atomic_flush {
-            all = self.families.all();
+            all = self.memtables.families.all();
             all.as_slice()
         } else {
             families
@@ -168,18 +179,18 @@ impl WritePath {
             return Ok(false);
         }
         if !log.is_empty() || log.is_broken() {
-            let number = log.spare_number().unwrap_or_else(|| self.numbers.next());
+            let number = self.log.next_number(log);
             self.spare_wanted
                 .store(reason == FlushReason::WriteBufferFull, Ordering::Release);
             self.start_log(log, number).inspect_err(|e| {
-                self.health.report(ErrorSource::Wal, e);
+                self.log.health.report(ErrorSource::Wal, e);
             })?;
         }
         let number = log.number();
-        self.families.logs.switched_to(number);
+        self.memtables.families.logs.switched_to(number);
         for family in full {
             self.tell_sealed(family, reason);
-            family.switch_memtable(number, Some(self.sequence.published()));
+            family.switch_memtable(number, Some(self.queue.sequence.published()));
             self.admission.refresh(family);
         }
         Ok(true)
@@ -187,20 +198,20 @@ impl WritePath {
 
     /// Starts log `number`, with what is prepared at its beginning.
     pub(crate) fn start_log(&self, log: &mut LogState, number: FileNo) -> Result<()> {
-        let next = self.sequence.allocated().next();
+        let next = self.queue.sequence.allocated().next();
         log.rotate(number, next)?;
-        self.families.logs.begun(number);
+        self.memtables.families.logs.begun(number);
         if let Some(e) = log.unsaved() {
-            self.report_log(e);
+            self.log.report(e);
         }
-        self.prepared.write_into(log, next)
+        self.log.prepared.write_into(log, next)
     }
 
     /// The family's memtable takes no more writes.
-    pub(super) fn tell_sealed(&self, family: &Family, reason: FlushReason) {
+    fn tell_sealed(&self, family: &Family, reason: FlushReason) {
         let view = family.view_guard();
         view.mem.seal(reason);
-        let pending = &self.health.pending;
+        let pending = &self.log.health.pending;
         if pending.is_listened() {
             let first_seq = view.mem.first_seq().unwrap_or(Seq::ZERO);
             pending.add(PendingEvent::Sealed(MemtableInfo {

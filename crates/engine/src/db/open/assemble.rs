@@ -22,8 +22,11 @@ use crate::store::continuity::{ManifestEnd, WalManifestLink};
 use crate::tree::blobs::Blobs;
 use crate::tree::tables::Storage;
 use crate::tree::{Archive, FileNumbers, ObsoleteFiles, TablePaths, Tables, paths};
+use crate::write::log::Log;
 use crate::write::log_state::{LogSettings, LogState};
+use crate::write::memtables::LiveMemtables;
 use crate::write::path::{Limits, WritePath};
+use crate::write::queue::WriteQueue;
 use crate::write::sequence::Sequence;
 use esker_files::identity;
 use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
@@ -139,7 +142,7 @@ impl Opening {
             info_log: Arc::clone(&services.info_log),
             ttl: self.ttl.clone(),
             follower: None,
-            unlogged: writes.unlogged(),
+            unlogged: writes.log.unlogged(),
         };
         let background = Background {
             services: Arc::clone(&services),
@@ -277,39 +280,50 @@ impl Opening {
         );
         admission.stall_tracker.tell(Arc::clone(&services.info_log));
         let write_buffer = families.default_family().options.load().write_buffer_size;
-        let log = LogState::new(
+        let state = LogState::new(
             self.env.clone(),
             Arc::clone(&trees.obsolete_files),
             self.wal_dir.clone(),
             LogSettings::of(&self.db, write_buffer),
             wal_link,
         );
+        let group_bytes_max = usize::try_from(self.db.max_write_batch_group_size_bytes)
+            .unwrap_or(usize::MAX)
+            .max(1 << 10);
+        let clock = &self.env.clock;
+        let queue = WriteQueue::new(
+            state,
+            Arc::clone(sequence),
+            Arc::clone(clock),
+            group_bytes_max,
+        );
+        let log = Log::new(
+            Arc::clone(&services.health),
+            Arc::clone(background_cv),
+            self.db.statistics.clone(),
+            Arc::clone(&admission),
+            Arc::clone(&trees.numbers),
+        );
+        let memtables = LiveMemtables::new(
+            Arc::clone(families),
+            Arc::clone(&services.health),
+            Arc::clone(background_cv),
+            Arc::clone(clock),
+        );
+        let buffers = WriteBufferManager::join(
+            &self.buffers(),
+            Arc::downgrade(families) as _,
+            background_cv,
+        );
         let max_total_wal = match self.db.max_total_wal_size {
             0 => crate::db::admin::default_wal_limit(families),
             n => n,
         };
-        WritePath::new(
-            Arc::clone(families),
-            Arc::clone(sequence) as _,
-            admission,
-            Arc::clone(&services.health),
-            Arc::clone(&trees.numbers),
-            Arc::clone(background_cv),
-            self.db.statistics.clone(),
-            log,
-            Limits {
-                max_total_wal_size: AtomicU64::new(max_total_wal),
-                atomic_flush: self.db.atomic_flush,
-                group_bytes_max: usize::try_from(self.db.max_write_batch_group_size_bytes)
-                    .unwrap_or(usize::MAX)
-                    .max(1 << 10),
-            },
-            WriteBufferManager::join(
-                &self.buffers(),
-                Arc::downgrade(families) as _,
-                background_cv,
-            ),
-        )
+        let limits = Limits {
+            max_total_wal_size: AtomicU64::new(max_total_wal),
+            atomic_flush: self.db.atomic_flush,
+        };
+        WritePath::new(queue, log, memtables, admission, buffers, limits)
     }
 
     /// The observer of files: none where nothing is written.

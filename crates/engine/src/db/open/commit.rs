@@ -264,7 +264,7 @@ impl Opening {
         for family in core.trees.families.all() {
             log.note_family(family.id, &family.order)?;
         }
-        core.writes.prepared.adopt(outcome.prepared.clone())?;
+        core.writes.log.prepared.adopt(outcome.prepared.clone())?;
         if !outcome.prepared.is_empty() {
             // The new log has it, synced, before what was written earlier is in tables.
             self.sync_kept_logs(outcome)?;

@@ -4,7 +4,7 @@
 use super::{PropertyMap, compaction, human};
 use crate::core::{Core, DbStats};
 use crate::observe::{StallCause, StallKind};
-use crate::write::counters::WriteCountersSnapshot;
+use crate::write::log::WriteCountersSnapshot;
 use std::fmt::Write as _;
 
 impl Core {
@@ -25,7 +25,7 @@ impl Core {
     fn figures(&self) -> DbStats {
         DbStats {
             at_us: self.uptime_us(),
-            counters: self.writes.counters.read(),
+            counters: self.writes.log.counters.read(),
             stall_us: self.stall_us(),
         }
     }

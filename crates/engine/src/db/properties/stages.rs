@@ -79,7 +79,7 @@ fn amplification(
     user_bytes: u64,
 ) {
     let ratio = |bytes: u64, of: u64| bytes as f64 / of.max(1) as f64;
-    let counters = core.writes.counters.read();
+    let counters = core.writes.log.counters.read();
     let wal = ratio(counters.wal_bytes, counters.bytes);
     let _ = write!(out, "Write-amp: WAL {wal:.2}");
     let mut sum = wal;
