@@ -33,6 +33,7 @@ mod install;
 mod jni;
 mod ledger;
 mod links;
+mod method_cycles;
 mod modules;
 mod names;
 mod oracle;

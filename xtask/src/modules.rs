@@ -17,7 +17,7 @@ use syn::{Attribute, ImplItem, Item, Meta, UseTree};
 const MOST_REEXPORTS: usize = 8;
 
 /// A module's path from the crate's root.
-type Path = Vec<String>;
+pub(crate) type Path = Vec<String>;
 
 /// One place where a module names something.
 struct Import {
@@ -40,7 +40,7 @@ struct Module {
 }
 
 /// The modules of one crate.
-struct Crate {
+pub(crate) struct Crate {
     modules: HashMap<Path, Module>,
     /// Modules that stand inside a file; they count as that file.
     inline: HashSet<Path>,
@@ -76,7 +76,7 @@ fn needs_test(condition: TokenStream) -> bool {
 }
 
 /// The attributes of an item.
-fn attributes(item: &Item) -> &[Attribute] {
+pub(crate) fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(i) => &i.attrs,
         Item::Enum(i) => &i.attrs,
@@ -278,7 +278,7 @@ impl<'ast> Visit<'ast> for Walk<'_> {
 }
 
 impl Crate {
-    fn of(sources: &[&Source], findings: &mut Findings) -> Crate {
+    pub(crate) fn of(sources: &[&Source], findings: &mut Findings) -> Crate {
         let mut found = Crate {
             modules: HashMap::new(),
             inline: HashSet::new(),
@@ -340,6 +340,19 @@ impl Crate {
                 Some([&used, &path[1..]].concat())
             }
         }
+    }
+
+    /// The module that defines the type which `path` names in `module`, and its name there; `None`
+    /// for a type of another crate.
+    pub(crate) fn type_of(&self, module: &[String], path: &[String]) -> Option<(Path, String)> {
+        if let [name] = path
+            && self.modules.get(module)?.items.contains(name)
+        {
+            return Some((module.to_vec(), name.clone()));
+        }
+        let path = self.absolute(module, path)?;
+        let name = path.last()?.clone();
+        Some((self.definer(&path, 0)?, name))
     }
 
     /// The module that defines what an absolute path names.
@@ -404,7 +417,7 @@ impl Crate {
 }
 
 /// The module that a file below `src` is; `None` for a program's file.
-fn module_of(path: &str) -> Option<Path> {
+pub(crate) fn module_of(path: &str) -> Option<Path> {
     let (_, inside) = path.split_once("src/")?;
     let mut parts: Path = inside
         .strip_suffix(".rs")?
@@ -425,11 +438,14 @@ fn module_of(path: &str) -> Option<Path> {
 struct Cycle {
     parent: Path,
     modules: BTreeSet<String>,
-    imports: BTreeMap<(String, String), String>,
+    imports: Edges,
 }
 
+/// Pairs of which the first names the second, each with a place where it does.
+pub(crate) type Edges = BTreeMap<(String, String), String>;
+
 /// All that `from` leads to.
-fn reached<'a>(from: &'a str, edges: &'a BTreeMap<(String, String), String>) -> BTreeSet<&'a str> {
+fn reached<'a>(from: &'a str, edges: &'a Edges) -> BTreeSet<&'a str> {
     let mut seen = BTreeSet::new();
     let mut left = vec![from];
     while let Some(module) = left.pop() {
@@ -443,7 +459,7 @@ fn reached<'a>(from: &'a str, edges: &'a BTreeMap<(String, String), String>) -> 
 }
 
 fn cycles(found: &Crate) -> Vec<Cycle> {
-    let mut by_parent: BTreeMap<Path, BTreeMap<(String, String), String>> = BTreeMap::new();
+    let mut by_parent: BTreeMap<Path, Edges> = BTreeMap::new();
     let mut edges = found.edges();
     edges.sort_by_key(|(_, _, import)| (&import.file, import.line));
     for (from, to, import) in edges {
@@ -461,38 +477,45 @@ fn cycles(found: &Crate) -> Vec<Cycle> {
     }
     let mut out = Vec::new();
     for (parent, edges) in by_parent {
-        let nodes: BTreeSet<&str> = edges.keys().map(|(a, _)| a.as_str()).collect();
-        let mut done: BTreeSet<&str> = BTreeSet::new();
-        for &node in &nodes {
-            if done.contains(node) {
-                continue;
-            }
-            let in_cycle: BTreeSet<&str> = reached(node, &edges)
-                .into_iter()
-                .filter(|other| reached(other, &edges).contains(node))
-                .collect();
-            done.extend(&in_cycle);
-            if in_cycle.len() > 1 {
-                let inside = |(a, b): &(String, String)| {
-                    in_cycle.contains(a.as_str()) && in_cycle.contains(b.as_str())
-                };
-                out.push(Cycle {
-                    parent: parent.clone(),
-                    modules: in_cycle.iter().map(|m| (*m).to_owned()).collect(),
-                    imports: edges
-                        .iter()
-                        .filter(|(pair, _)| inside(pair))
-                        .map(|(pair, place)| (pair.clone(), place.clone()))
-                        .collect(),
-                });
-            }
+        for (modules, imports) in circles(&edges) {
+            out.push(Cycle {
+                parent: parent.clone(),
+                modules,
+                imports,
+            });
+        }
+    }
+    out
+}
+
+/// The largest sets of two names or more that all lead to each other, each with its edges.
+pub(crate) fn circles(edges: &Edges) -> Vec<(BTreeSet<String>, Edges)> {
+    let mut out = Vec::new();
+    let mut done: BTreeSet<&str> = BTreeSet::new();
+    for (node, _) in edges.keys() {
+        if done.contains(node.as_str()) {
+            continue;
+        }
+        let in_cycle: BTreeSet<&str> = reached(node, edges)
+            .into_iter()
+            .filter(|other| reached(other, edges).contains(node.as_str()))
+            .collect();
+        done.extend(&in_cycle);
+        if in_cycle.len() > 1 {
+            let inside = |(a, b): &(String, String)| {
+                in_cycle.contains(a.as_str()) && in_cycle.contains(b.as_str())
+            };
+            let inside = edges.iter().filter(|(pair, _)| inside(pair));
+            let inside = inside.map(|(pair, place)| (pair.clone(), place.clone()));
+            let names = in_cycle.iter().map(|m| (*m).to_owned());
+            out.push((names.collect(), inside.collect()));
         }
     }
     out
 }
 
 /// The sources of each crate, by its folder.
-fn by_crate(sources: &[Source]) -> BTreeMap<String, Vec<&Source>> {
+pub(crate) fn by_crate(sources: &[Source]) -> BTreeMap<String, Vec<&Source>> {
     let mut out: BTreeMap<String, Vec<&Source>> = BTreeMap::new();
     for source in sources.iter().filter(|s| s.path.contains("src/")) {
         let root = source.path.split("src/").next().unwrap_or_default();

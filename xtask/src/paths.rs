@@ -1,104 +1,158 @@
-//! The files that a Get and a Put pass, as `ARCHITECTURE.md` lists them: from top to bottom.
+//! The calls of a Get and a Put, as `ARCHITECTURE.md` traces them.
 //!
-//! A file of such a list may import those below it, and none above. Crates stand in the order of
-//! their floors, which [`crate::floors`] checks against what they name.
+//! A line of a trace is `CRATE/FILE.rs::function`, indented below the function that calls it.
+//! Each function has to exist, and the one above it has to name it, in the order of the lines.
+//! The number of files that a trace passes may fall and not rise.
 
 use crate::Findings;
-use crate::floors::floor;
-use crate::modules::{FileImport, file_imports};
 use crate::source::Source;
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
-/// The heading above the lists.
-const CHAPTER: &str = "## Files of a Get and a Put";
-/// The headings of the lists.
-const LISTS: [&str; 2] = ["### Get", "### Put"];
+/// The heading above the traces.
+const CHAPTER: &str = "## Calls of a Get and a Put";
+/// The headings of the traces, and how many files each may pass.
+const TRACES: [(&str, usize); 2] = [("### Get", 40), ("### Put", 39)];
 
-/// A list: its heading, and its files with their lines in the document.
-struct List {
-    heading: String,
-    files: Vec<(usize, String)>,
+/// One line of a trace.
+struct Line {
+    /// In the document.
+    number: usize,
+    depth: usize,
+    file: String,
+    function: String,
 }
 
-/// The lists of the chapter: in each row of a table the first column names a file.
-fn lists(document: &str) -> Vec<List> {
-    let mut out: Vec<List> = Vec::new();
-    let chapter = document
-        .lines()
-        .enumerate()
+/// The path of a file that a trace names `engine/db/mod.rs`.
+fn path_of(file: &str) -> String {
+    match file.split_once('/') {
+        Some((name, inside)) => format!("crates/{name}/src/{inside}"),
+        None => file.to_owned(),
+    }
+}
+
+/// The lines of the block below `heading`.
+fn trace(document: &str, heading: &str, findings: &mut Findings) -> Vec<Line> {
+    let lines = document.lines().enumerate();
+    let block = lines
         .skip_while(|(_, line)| *line != CHAPTER)
         .skip(1)
-        .take_while(|(_, line)| !line.starts_with("## "));
-    for (at, line) in chapter {
-        if line.starts_with("### ") {
-            out.push(List {
-                heading: line.to_owned(),
-                files: Vec::new(),
-            });
-        }
-        let cell = line.strip_prefix("| `").and_then(|l| l.split_once('`'));
-        if let (Some((file, _)), Some(list)) = (cell, out.last_mut()) {
-            list.files.push((at + 1, file.to_owned()));
+        .take_while(|(_, line)| !line.starts_with("## "))
+        .skip_while(|(_, line)| *line != heading)
+        .skip_while(|(_, line)| !line.starts_with("```"))
+        .skip(1)
+        .take_while(|(_, line)| !line.starts_with("```"));
+    let mut out = Vec::new();
+    for (at, line) in block {
+        let call = line.trim_start();
+        let depth = (line.len() - call.len()) / 2;
+        let call = call.split_whitespace().next().unwrap_or_default();
+        match call.split_once("::") {
+            Some((file, function)) => out.push(Line {
+                number: at + 1,
+                depth,
+                file: path_of(file),
+                function: function.to_owned(),
+            }),
+            None => findings.push(format!("{DOCUMENT}:{}: {line:?} is no call", at + 1)),
         }
     }
     out
 }
 
-/// The floor of the crate that a file is in.
-fn floor_of(file: &str) -> Option<u8> {
-    let name = file.strip_prefix("crates/")?.split('/').next()?;
-    match name {
-        "engine" => floor("esker"),
-        name => floor(&format!("esker-{name}")),
-    }
+/// The words of a piece of code.
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
 }
 
-fn check_list(list: &List, sources: &[Source], imports: &[FileImport], findings: &mut Findings) {
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut above = u8::MAX;
-    for (at, (line, file)) in list.files.iter().enumerate() {
-        let mut found = |text: String| findings.push(format!("{DOCUMENT}:{line}: {file} {text}"));
-        if places.insert(file, at).is_some() {
-            found(format!("is listed twice under {}", list.heading));
-        }
-        if !sources.iter().any(|s| s.path == *file) {
-            found("does not exist".to_owned());
-        }
-        match floor_of(file) {
-            None => found("is in no crate that has a floor".to_owned()),
-            Some(floor) if floor > above => {
-                found(format!(
-                    "is on floor {floor}, below a file of floor {above}"
-                ));
+/// The words of each function of this name, from its name to its end.
+fn functions<'a>(source: &'a Source, name: &str) -> Vec<Vec<&'a str>> {
+    let code = &source.code[..source.tests_from];
+    let begins = |line: &str| {
+        words(line)
+            .zip(words(line).skip(1))
+            .any(|(before, word)| before == "fn" && word == name)
+    };
+    let mut out = Vec::new();
+    for (at, line) in code.iter().enumerate().filter(|(_, line)| begins(line)) {
+        let indent = line.len() - line.trim_start().len();
+        let is_end = |line: &&String| {
+            line.len() - line.trim_start().len() == indent && line.trim_start().starts_with('}')
+        };
+        let is_short = line.trim_end().ends_with(['}', ';']);
+        let rest = &code[at + 1..];
+        let end = match rest.iter().position(|line| is_end(&line)) {
+            Some(end) if !is_short => at + 1 + end,
+            _ => at,
+        };
+        let body = code[at..=end].iter().flat_map(|line| words(line));
+        out.push(body.skip_while(|word| *word != name).skip(1).collect());
+    }
+    out
+}
+
+/// Tells whether `calls` stand in `body` in their order.
+fn is_in_order(body: &[&str], calls: &[&str]) -> bool {
+    let mut rest = body.iter();
+    calls.iter().all(|call| rest.any(|word| word == call))
+}
+
+fn check_trace(lines: &[Line], sources: &[Source], findings: &mut Findings) {
+    for (at, line) in lines.iter().enumerate() {
+        let place = format!(
+            "{DOCUMENT}:{}: {}::{}",
+            line.number, line.file, line.function
+        );
+        let bodies = sources
+            .iter()
+            .find(|source| source.path == line.file)
+            .map(|source| functions(source, &line.function));
+        let bodies = match bodies {
+            None => {
+                findings.push(format!("{place}: there is no such file"));
+                continue;
             }
-            Some(floor) => above = floor,
+            Some(bodies) if bodies.is_empty() => {
+                findings.push(format!("{place}: there is no such function"));
+                continue;
+            }
+            Some(bodies) => bodies,
+        };
+        let below = lines[at + 1..].iter().take_while(|l| l.depth > line.depth);
+        let calls: Vec<&str> = below
+            .filter(|l| l.depth == line.depth + 1)
+            .map(|l| l.function.as_str())
+            .collect();
+        for call in &calls {
+            if !bodies.iter().any(|body| body.contains(call)) {
+                findings.push(format!("{place}: does not name {call}"));
+            }
         }
-    }
-    for import in imports {
-        let place = |file: &str| places.get(file).copied();
-        if let (Some(from), Some(to)) = (place(&import.from), place(&import.to))
-            && to < from
-        {
-            findings.push(format!(
-                "{}: imports {}, which stands above it under {} of {DOCUMENT}",
-                import.place, import.to, list.heading
-            ));
+        if !bodies.iter().any(|body| is_in_order(body, &calls)) {
+            findings.push(format!("{place}: does not name its calls in this order"));
         }
     }
 }
 
-/// Checks the lists of `ARCHITECTURE.md` against what their files import.
+/// Checks the traces of `ARCHITECTURE.md` against the functions that they name.
 pub(crate) fn check(texts: &[(String, String)], sources: &[Source], findings: &mut Findings) {
     let document = texts.iter().find(|(path, _)| path == DOCUMENT);
-    let lists = document.map_or_else(Vec::new, |(_, text)| lists(text));
-    let imports = file_imports(sources);
-    for heading in LISTS {
-        match lists.iter().find(|l| l.heading == heading) {
-            Some(list) if list.files.len() > 1 => check_list(list, sources, &imports, findings),
-            _ => findings.push(format!(
-                "{DOCUMENT}: no list of files under {CHAPTER:?}, {heading:?}"
-            )),
+    let document = document.map_or("", |(_, text)| text.as_str());
+    for (heading, most) in TRACES {
+        let lines = trace(document, heading, findings);
+        if lines.len() < 2 {
+            findings.push(format!(
+                "{DOCUMENT}: no trace under {CHAPTER:?}, {heading:?}"
+            ));
+        }
+        check_trace(&lines, sources, findings);
+        let files: BTreeSet<&str> = lines.iter().map(|l| l.file.as_str()).collect();
+        if files.len() > most {
+            findings.push(format!(
+                "{DOCUMENT}: {heading:?} passes {} files, and {most} before",
+                files.len()
+            ));
         }
     }
 }
@@ -107,88 +161,60 @@ pub(crate) fn check(texts: &[(String, String)], sources: &[Source], findings: &m
 mod tests {
     use super::*;
 
-    const TOP: &str = "crates/engine/src/db/mod.rs";
-    const READ: &str = "crates/engine/src/read/get.rs";
-    const TABLE: &str = "crates/files/src/table/reader.rs";
-    const KEY: &str = "crates/format/src/key.rs";
+    const DB: (&str, &str) = (
+        "crates/engine/src/db/mod.rs",
+        "impl Db {\n    pub fn get(&self) {\n        self.seq();\n        run(self)\n    }\n}",
+    );
+    const READ: (&str, &str) = (
+        "crates/engine/src/read/get.rs",
+        "fn run(db: &Db) { look() }\nfn seq() {}\nfn look() {}\n#[cfg(test)]\nmod tests {\n    fn aid() {}\n}",
+    );
 
-    /// What is found where both lists are `list`, and the files import what is given.
-    fn found(list: &[&str], files: &[(&str, &str)]) -> Findings {
-        let rows: String = list.iter().map(|f| format!("| `{f}` | x |\n")).collect();
-        let lists: String = LISTS.iter().map(|h| format!("{h}\n{rows}")).collect();
-        let document = format!("# x\n{CHAPTER}\n{lists}## y\n| `crates/x.rs` | not listed |\n");
-        let sources: Vec<Source> = files
-            .iter()
-            .map(|(path, text)| Source::parse((*path).to_owned(), text))
-            .collect();
+    /// What is found where both traces are `lines`.
+    fn found(lines: &[&str]) -> String {
+        let block = format!("\n```text\n{}\n```\n", lines.join("\n"));
+        let traces: String = TRACES.iter().map(|(h, _)| format!("{h}{block}")).collect();
+        let document = format!("# x\n{CHAPTER}\n{traces}## y\n```text\nnot read\n```\n");
+        let sources = [DB, READ].map(|(path, text)| Source::parse(path.to_owned(), text));
         let mut findings = Vec::new();
         check(&[(DOCUMENT.to_owned(), document)], &sources, &mut findings);
-        findings
+        findings.join("\n")
     }
 
-    fn good() -> Vec<(&'static str, &'static str)> {
-        vec![
+    #[test]
+    fn a_trace_of_calls_is_fine() {
+        let lines = [
+            "engine/db/mod.rs::get",
+            "  engine/read/get.rs::seq   the number",
+            "  engine/read/get.rs::run",
+            "    engine/read/get.rs::look",
+        ];
+        assert_eq!(found(&lines), "");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_trace_is_found() {
+        for (lines, expected) in [
+            (vec!["engine/db/mod.rs::get"], "no trace under"),
+            (vec!["engine/db/gone.rs::get"], "there is no such file"),
+            (vec!["engine/db/mod.rs::gone"], "there is no such function"),
+            (vec!["engine/read/get.rs::aid"], "there is no such function"),
+            (vec!["a word"], "is no call"),
             (
-                "crates/engine/src/lib.rs",
-                "mod db;\nmod read;\npub use db::Db;",
+                vec!["engine/db/mod.rs::get", "  engine/read/get.rs::look"],
+                "get: does not name look",
             ),
-            (TOP, "use crate::read::get::PointRead;\npub struct Db;"),
-            ("crates/engine/src/read/mod.rs", "pub(crate) mod get;"),
             (
-                READ,
-                "use esker_files::table::TableReader;\npub struct PointRead;",
+                vec![
+                    "engine/db/mod.rs::get",
+                    "  engine/read/get.rs::run",
+                    "  engine/read/get.rs::seq",
+                ],
+                "does not name its calls in this order",
             ),
-            ("crates/files/src/lib.rs", "pub mod table;"),
-            (
-                "crates/files/src/table/mod.rs",
-                "mod reader;\npub use reader::TableReader;",
-            ),
-            (TABLE, "use esker_format::key;\npub struct TableReader;"),
-            ("crates/format/src/lib.rs", "pub mod key;"),
-            (KEY, "pub fn pack() {}"),
-        ]
-    }
-
-    #[test]
-    fn a_path_from_top_to_bottom_is_fine() {
-        assert_eq!(
-            found(&[TOP, READ, TABLE, KEY], &good()),
-            Findings::default()
-        );
-    }
-
-    #[test]
-    fn an_import_of_a_file_above_is_found() {
-        let mut files = good();
-        files[3].1 = "use crate::Db;\npub struct PointRead;";
-        let findings = found(&[TOP, READ, TABLE, KEY], &files);
-        assert_eq!(findings.len(), 2, "one for each list: {findings:?}");
-        let expected = format!("{READ}:1 -> crate::Db: imports {TOP}, which stands above it");
-        assert!(findings[0].starts_with(&expected), "{findings:?}");
-    }
-
-    #[test]
-    fn an_import_of_another_crate_counts() {
-        let findings = found(&[TOP, TABLE, READ, KEY], &good());
-        let text = findings.join("\n");
-        assert!(
-            text.contains(&format!("{READ} is on floor 4, below a file of floor 2")),
-            "{text}"
-        );
-        let expected = format!("{READ}:1 -> esker_files::table::TableReader: imports {TABLE}");
-        assert!(text.contains(&expected), "{text}");
-    }
-
-    #[test]
-    fn lists_that_are_wrong_are_found() {
-        for (list, expected) in [
-            (vec![TOP], "no list of files"),
-            (vec![TOP, "crates/engine/src/gone.rs"], "does not exist"),
-            (vec![TOP, READ, TOP], "is listed twice"),
-            (vec![TOP, "docs/a.rs"], "in no crate"),
         ] {
-            let findings = found(&list, &good()).join("\n");
-            assert!(findings.contains(expected), "{list:?}: {findings}");
+            let findings = found(&lines);
+            assert!(findings.contains(expected), "{lines:?}: {findings}");
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The rules of the repository that neither the compiler nor clippy checks.
 
 use crate::source::{Source, files};
-use crate::{Findings, figures, floors, generated, ledger, links, modules, names, paths};
+use crate::{
+    Findings, figures, floors, generated, ledger, links, method_cycles, modules, names, paths,
+};
 use std::io;
 use std::path::Path;
 
@@ -202,6 +204,7 @@ pub(crate) fn run(root: &Path, bless: bool) -> io::Result<Findings> {
         names::check(source, &mut findings);
     }
     modules::check(&sources, &mut findings);
+    method_cycles::check(&sources, &mut findings);
     paths::check(&texts, &sources, &mut findings);
     eprintln!("{}", figures::check(&texts, &sources, &mut findings));
     let (ledger_text, missing) = ledger::ledger(&sources);
