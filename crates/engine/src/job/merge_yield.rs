@@ -95,7 +95,7 @@ impl MergeYield {
             && !must_go_on(background, &jobs);
         if is_needed {
             jobs.yielding += 1;
-            background.update_flush_free(&jobs);
+            background.update_free_jobs(&jobs);
         }
         is_needed
     }
@@ -112,7 +112,7 @@ impl MergeYield {
         };
         if is_over {
             jobs.yielding -= 1;
-            background.update_flush_free(&jobs);
+            background.update_free_jobs(&jobs);
         }
         is_over
     }
