@@ -165,55 +165,124 @@ impl Default for FifoSettings {
     }
 }
 
-/// The options that decisions need, most under RocksDB's names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Policy {
-    /// See [`CompactionStyle`].
-    pub compaction_style: CompactionStyle,
-    /// See [`CompactionPri`].
-    pub compaction_pri: CompactionPri,
-    /// Whether automatic compactions are off.
-    pub disable_auto_compactions: bool,
-    /// Files at level 0 (or runs) that start a compaction.
-    pub level0_file_num_compaction_trigger: u32,
-    /// Size of level 1, in bytes.
-    pub max_bytes_for_level_base: u64,
-    /// Factor from level to level.
-    pub max_bytes_for_level_multiplier: f64,
-    /// Extra factors by level.
-    pub max_bytes_for_level_multiplier_additional: Vec<u32>,
-    /// Whether targets follow from the size of the last level.
-    pub level_compaction_dynamic_level_bytes: bool,
-    /// Whether that rule is [`crate::level_sizes`]; else it is RocksDB's.
-    pub level_shape_by_cost: bool,
-    /// Whether runs are merged for reads ([`crate::read_demand`]).
-    pub compaction_for_reads: bool,
-    /// Reads for each byte of a file without a value from it that make it worth compacting; 0 for
-    /// never.
-    pub read_triggered_compaction_threshold: f64,
-    /// Where writers are slowed down and stopped, while compactions run.
-    pub stall_triggers: StallTriggers,
-    /// Size of output files at level 1.
-    pub target_file_size_base: u64,
-    /// Factor of it from level to level.
-    pub target_file_size_multiplier: u32,
-    /// The most bytes in one compaction; 0 means 25 times the target file size.
-    pub max_compaction_bytes: u64,
-    /// Size of a memtable.
-    pub write_buffer_size: u64,
-    /// Files whose data is older (seconds) go down; 0 for never.
-    pub ttl: u64,
-    /// Files older than this (seconds) are rewritten; 0 for never.
-    pub periodic_compaction_seconds: u64,
-    /// Whether a file may move to the next level unread (same compression and path).
-    pub allow_trivial_move: bool,
-    /// Universal's own.
-    pub compaction_options_universal: UniversalSettings,
-    /// FIFO's own.
-    pub compaction_options_fifo: FifoSettings,
-    /// Bytes aimed at for each path of the family's tables; empty where there is one.
-    pub path_targets: Vec<u64>,
+/// Gives the rows of the picker's options to the macro `$then`, before `$rest`.
+///
+/// A row is an option of a family, as the catalogue of options has it, then the type of its value
+/// in [`Policy`] and the function below that converts it. A new option of the picker is a row here
+/// and its use.
+#[macro_export]
+macro_rules! picker_options {
+    ($then:ident $($rest:tt)*) => { $then! { {
+        /// How the tree is kept in shape.
+        compaction_style: CompactionStyle = CompactionStyle::Level, Live, Compaction, Both, AtOpen => CompactionStyle, same;
+        /// Which file of a level goes first.
+        compaction_pri: CompactionPri = CompactionPri::MinOverlappingRatio, Live, Compaction, Both, AtOpen => CompactionPri, same;
+        /// Universal compaction.
+        compaction_options_universal: UniversalSettings = UniversalSettings::default(), Live, Compaction, Both, AnyTime => UniversalSettings, same;
+        /// FIFO compaction.
+        compaction_options_fifo: FifoSettings = FifoSettings::default(), Live, Compaction, Both, AnyTime => FifoSettings, same;
+        /// Bytes of entries, as RocksDB's skip list holds them, at which a memtable is flushed.
+        write_buffer_size: usize = 64 << 20, Live, Memory, Both, AnyTime => u64, bytes;
+        /// Files of level 0 that start a compaction.
+        level0_file_num_compaction_trigger: i32 = 4, Live, Compaction, Both, AnyTime => u32, unsigned;
+        /// Bytes of a table file on the first level that has a size.
+        target_file_size_base: u64 = 64 << 20, Live, Compaction, Both, AnyTime => u64, same;
+        /// Growth of that from level to level.
+        target_file_size_multiplier: i32 = 1, Live, Compaction, Both, AnyTime => u32, unsigned;
+        /// Bytes of level 1.
+        max_bytes_for_level_base: u64 = 256 << 20, Live, Compaction, Both, AnyTime => u64, same;
+        /// Growth of that from level to level.
+        max_bytes_for_level_multiplier: f64 = 10.0, Live, Compaction, Both, AnyTime => f64, same;
+        /// More growth, level by level.
+        max_bytes_for_level_multiplier_additional: Vec<i32> = vec![1; 7], Live, Compaction, Both, AnyTime => Vec<u32>, all_unsigned;
+        /// Sizes levels from the last one up, so that space amplification stays near 1.1.
+        level_compaction_dynamic_level_bytes: bool = true, Live, Compaction, Both, AtOpen => bool, same;
+        /// With dynamic level sizes, chooses the number of levels and their sizes by cost, and lets
+        /// level 0 hold up to four times its trigger while writers are held back; false for
+        /// RocksDB's rule.
+        level_shape_by_cost: bool = true, Live, Compaction, Own, AnyTime => bool, same;
+        /// Merges runs and flushes idle memtables where reads have spent as much time on them as
+        /// that takes.
+        compaction_for_reads: bool = true, Live, Compaction, Own, AnyTime => bool, same;
+        /// Bytes that one compaction may read; 0 for 25 files.
+        max_compaction_bytes: u64 = 0, Live, Compaction, Both, AnyTime => u64, same;
+        /// Starts no compaction by itself.
+        disable_auto_compactions: bool = false, Live, Compaction, Both, AnyTime => bool, same;
+        /// Seconds after which data is rewritten; the largest value but one for 30 days.
+        ttl: u64 = u64::MAX - 1, Live, Compaction, Both, AnyTime => u64, chosen_seconds;
+        /// Seconds after which a file is rewritten in place; the largest value but one lets
+        /// compaction filters decide.
+        periodic_compaction_seconds: u64 = u64::MAX - 1, Live, Compaction, Both, AnyTime => u64, chosen_seconds;
+        /// Reads for each byte of a file that found no value in it, by samples, from which on it is
+        /// compacted; 0 never. Beside `compaction_for_reads`, which needs no number.
+        read_triggered_compaction_threshold: f64 = 0.0, Live, Compaction, New, AnyTime => f64, same;
+    } $($rest)* } };
 }
+
+/// The value itself.
+pub fn same<T: Clone>(value: &T) -> T {
+    value.clone()
+}
+
+/// A number that counts something; 0 for a negative one.
+pub fn unsigned(value: &i32) -> u32 {
+    u32::try_from(*value).unwrap_or(0)
+}
+
+/// Each number of a list as [`unsigned`] has it.
+pub fn all_unsigned(values: &Vec<i32>) -> Vec<u32> {
+    values.iter().map(unsigned).collect()
+}
+
+/// A size of memory.
+pub fn bytes(value: &usize) -> u64 {
+    *value as u64
+}
+
+/// Seconds; none where the engine was to choose and chose none.
+pub fn chosen_seconds(value: &u64) -> u64 {
+    match *value {
+        CHOOSE_SECONDS => 0,
+        seconds => seconds,
+    }
+}
+
+/// The value of an option in seconds that leaves the choice to the engine.
+pub const CHOOSE_SECONDS: u64 = u64::MAX - 1;
+
+/// Declares the policy from the rows.
+macro_rules! declare_policy {
+    ({ $(
+        $(#[doc = $doc:literal])+
+        $field:ident : $ty:ty = $default:expr,
+        $fate:ident, $group:ident, $known:ident, $change:ident => $picked:ty, $convert:ident;
+    )* }) => {
+        /// The options that decisions about a tree need, most under RocksDB's names.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Policy {
+            $( $(#[doc = $doc])+ pub $field: $picked, )*
+            /// The numbers at which writers are slowed down and stopped, while compactions run.
+            pub stall_triggers: StallTriggers,
+            /// Lets a file move to the next level unread (same compression and path).
+            pub allow_trivial_move: bool,
+            /// Bytes aimed at for each path of the family's tables; empty where there is one.
+            pub path_targets: Vec<u64>,
+        }
+
+        impl Default for Policy {
+            fn default() -> Self {
+                Policy {
+                    $( $field: $convert(&$default), )*
+                    stall_triggers: StallTriggers::new((20, 36), (64 << 30, 256 << 30)),
+                    allow_trivial_move: true,
+                    path_targets: Vec::new(),
+                }
+            }
+        }
+    };
+}
+
+picker_options!(declare_policy);
 
 impl Policy {
     /// Whether the levels of a tree are sized by what they cost.
@@ -227,34 +296,5 @@ impl Policy {
     pub fn takes_slices(&self) -> bool {
         let universal = &self.compaction_options_universal;
         universal.incremental || universal.max_peak_size_amplification_percent > 0
-    }
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Policy {
-            compaction_style: CompactionStyle::Level,
-            compaction_pri: CompactionPri::MinOverlappingRatio,
-            disable_auto_compactions: false,
-            level0_file_num_compaction_trigger: 4,
-            max_bytes_for_level_base: 256 << 20,
-            max_bytes_for_level_multiplier: 10.0,
-            max_bytes_for_level_multiplier_additional: vec![1; 7],
-            level_compaction_dynamic_level_bytes: true,
-            level_shape_by_cost: true,
-            compaction_for_reads: true,
-            read_triggered_compaction_threshold: 0.0,
-            stall_triggers: StallTriggers::new((20, 36), (64 << 30, 256 << 30)),
-            target_file_size_base: 64 << 20,
-            target_file_size_multiplier: 1,
-            max_compaction_bytes: 0,
-            write_buffer_size: 64 << 20,
-            ttl: 0,
-            periodic_compaction_seconds: 0,
-            allow_trivial_move: true,
-            compaction_options_universal: UniversalSettings::default(),
-            compaction_options_fifo: FifoSettings::default(),
-            path_targets: Vec::new(),
-        }
     }
 }

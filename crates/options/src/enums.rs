@@ -8,7 +8,7 @@ pub use esker_lsm::pick::manual::BottommostLevelCompaction;
 pub use esker_lsm::policy::{CompactionPri, CompactionStopStyle, CompactionStyle, Temperature};
 
 named_enum! {
-    /// What a block or a file is compressed with.
+    /// The codec of a block or a file.
     #[derive(Default)]
     pub enum CompressionType {
         /// Stored as it is.
@@ -34,7 +34,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// What recovery does about damage in the write-ahead log.
+    /// Treatment of damage in the write-ahead log.
     pub enum WalRecoveryMode {
         /// Forgives a torn record at the end of any log.
         TolerateCorruptedTailRecords = 0 "kTolerateCorruptedTailRecords",
@@ -48,17 +48,17 @@ named_enum! {
 }
 
 named_enum! {
-    /// What the information log keeps.
+    /// Levels of lines in the information log.
     pub enum InfoLogLevel {
         /// Everything.
         Debug = 0 "DEBUG_LEVEL",
-        /// What the database does.
+        /// Actions of the database.
         Info = 1 "INFO_LEVEL",
-        /// What may need attention.
+        /// Events that may need attention.
         Warn = 2 "WARN_LEVEL",
-        /// What failed.
+        /// Failures.
         Error = 3 "ERROR_LEVEL",
-        /// What makes the database stop.
+        /// Failures that make the database stop.
         Fatal = 4 "FATAL_LEVEL",
         /// The heading of each log file.
         Header = 5 "HEADER_LEVEL",
@@ -94,7 +94,7 @@ named_enum! {
 named_enum! {
     /// Who carries out the large reads and writes of jobs.
     pub enum BackgroundIoKind {
-        /// What is the better for the kind of file.
+        /// The faster one for the kind of file.
         Auto = 0 "auto",
         /// Threads.
         Threads = 1 "threads",
@@ -104,7 +104,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// Whether fresh blobs go into the blob cache.
+    /// Fresh blobs that go into the blob cache.
     pub enum PrepopulateBlobCache {
         /// No.
         Disable = 0 "kDisable",
@@ -114,7 +114,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// Whether fresh blocks go into the block cache.
+    /// Fresh blocks that go into the block cache.
     pub enum PrepopulateBlockCache {
         /// No.
         Disable = 0 "kDisable",

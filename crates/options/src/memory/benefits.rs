@@ -1,5 +1,5 @@
-//! What a megabyte more or less is worth to each side of a memory budget, in microseconds of
-//! device and processor time a second. Pure functions over what was measured.
+//! Value of one megabyte more or less to each side of a memory budget, in microseconds of device
+//! and processor time a second. Pure functions over measurements.
 //!
 //! **The block cache.** A curve says how many hits a second each further piece of capacity brings
 //! (`esker_cache`'s ghosts), and sampled reads say what a miss takes. The concave hull of the curve
@@ -20,7 +20,7 @@ use esker_cache::GhostCurve;
 
 /// A mebibyte, the unit of all benefits.
 const MIB: f64 = 1_048_576.0;
-/// What a miss takes before any was timed.
+/// Time of a miss before any was timed.
 const MISS_US: f64 = 10.0;
 /// Bytes up to which the size of a memtable does not matter to its writers.
 pub(super) const LARGE_MEMTABLE: usize = 64 << 20;
@@ -28,7 +28,7 @@ pub(super) const LARGE_MEMTABLE: usize = 64 << 20;
 /// entries of 420 bytes.
 const LARGE_ENTRY_US: f64 = 1.0;
 
-/// What one more and one fewer megabyte of the block cache are worth.
+/// Values of one more and of one fewer megabyte of the block cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BudgetSlopes {
     /// Microseconds a second that one more saves.
@@ -37,7 +37,7 @@ pub struct BudgetSlopes {
     pub loss: f64,
 }
 
-/// What flushes and compactions did since a database was opened.
+/// Work of flushes and compactions since a database was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkDone {
     /// Microseconds of flushes.
@@ -89,7 +89,7 @@ pub(super) struct RecentLoad {
     miss_us: Option<f64>,
 }
 
-/// What is left of a figure after this many half-lives.
+/// Returns the part of a figure that is left after this many half-lives.
 fn left_after(half_lives: f64) -> f64 {
     0.5f64.powf(half_lives)
 }
@@ -115,7 +115,7 @@ impl RecentLoad {
         self.curve.uses *= left;
     }
 
-    /// What one database did meanwhile.
+    /// Adds the work of one database since the last call.
     pub(super) fn add_work(&mut self, now: &WorkDone, before: &WorkDone) {
         let done = now.since(before);
         self.flush_us += done.flush_us as f64;
@@ -125,7 +125,7 @@ impl RecentLoad {
         self.entries_kept += done.entries_kept as f64;
     }
 
-    /// What the cache's ghosts counted meanwhile.
+    /// Adds the counts of the cache's ghosts since the last call.
     pub(super) fn add_curve(&mut self, new: &GhostCurve) {
         if self.curve.step_bytes != new.step_bytes || self.curve.hits.len() != new.hits.len() {
             self.curve = new.clone();
@@ -153,8 +153,8 @@ impl RecentLoad {
         (1.0 - self.entries_kept / self.entries_flushed).clamp(0.0, 1.0)
     }
 
-    /// What a megabyte is worth to memtables that take `share` bytes together, each switched at
-    /// `memtable` bytes, over trees of `tables` bytes.
+    /// Returns the value of a megabyte to memtables that take `share` bytes together, each switched
+    /// at `memtable` bytes, over trees of `tables` bytes.
     pub(super) fn of_memtables(&self, tables: u64, memtable: usize, share: usize) -> f64 {
         if self.seconds <= 0.0 {
             return 0.0;
@@ -170,7 +170,7 @@ impl RecentLoad {
         saved / self.seconds / (share.max(1) as f64 / MIB)
     }
 
-    /// What a megabyte is worth to a cache of this capacity.
+    /// Returns the value of a megabyte to a cache of this capacity.
     pub(super) fn of_cache(&self, capacity: usize) -> BudgetSlopes {
         if self.curve_seconds <= 0.0 {
             return BudgetSlopes::default();

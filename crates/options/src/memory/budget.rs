@@ -18,8 +18,10 @@
 //! the split, and the cache's own locks are taken under it.
 
 use super::benefits::{BudgetSlopes, LARGE_MEMTABLE, RecentLoad, WorkDone};
-use super::buffers::{WatchesMemtables, WriteBufferManager};
-use super::controller::{BudgetDecision, BudgetReason, BudgetSide, Controller, Moment, Prices};
+use super::buffers::{MemtableObserver, WriteBufferManager};
+use super::controller::{
+    BudgetDecision, BudgetReason, BudgetSide, Controller, ControllerInput, MemoryValues,
+};
 use esker_cache::CacheOptions;
 use esker_env::Clock;
 use esker_files::table::BlockCache;
@@ -76,10 +78,10 @@ impl MemoryBudgetOptions {
     }
 }
 
-/// What one database measures.
+/// Measurements of one database.
 #[derive(Clone, Debug, Default)]
 pub struct MemberReading {
-    /// What its jobs did since it was opened.
+    /// Work of its jobs since it was opened.
     pub work: WorkDone,
     /// Bytes of its tables on disk.
     pub table_bytes: u64,
@@ -91,14 +93,14 @@ pub struct MemberReading {
 
 /// A database that belongs to a budget.
 pub trait BudgetMember: std::fmt::Debug + Send + Sync {
-    /// What it measures now.
+    /// Measures now.
     fn measure(&self) -> MemberReading;
 }
 
 #[derive(Debug)]
-struct Joined {
+struct BudgetEntry {
     member: Weak<dyn BudgetMember>,
-    /// What its jobs had done at the last look.
+    /// Work of its jobs up to the last look.
     before: Mutex<WorkDone>,
 }
 
@@ -111,15 +113,15 @@ pub struct BudgetState {
     pub cache: usize,
     /// The share of the memtables.
     pub memtables: usize,
-    /// What memtables took when that was last measured.
+    /// Memory of memtables at the last measurement.
     pub memtables_used: usize,
-    /// What everything else took at the last look.
+    /// Memory of everything else at the last look.
     pub others: usize,
     /// Of that, what open tables hold.
     pub readers: usize,
     /// Microseconds a second that a megabyte more or less is worth to the cache.
     pub cache_worth: BudgetSlopes,
-    /// The same for the memtables.
+    /// Value of a megabyte to the memtables.
     pub memtables_worth: f64,
     /// Microseconds of a missed read.
     pub miss_us: f64,
@@ -127,14 +129,14 @@ pub struct BudgetState {
     pub overwritten: f64,
     /// Looks so far.
     pub looks: u64,
-    /// What the last look decided.
+    /// The last decision.
     pub last: Option<BudgetDecision>,
     /// The last moves, the newest last, with the time of each by the clock.
     pub moves: VecDeque<(u64, BudgetDecision)>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SharedState {
     shown: BudgetState,
     load: RecentLoad,
     controller: Controller,
@@ -165,15 +167,15 @@ pub struct MemoryBudget {
     options: MemoryBudgetOptions,
     cache: Arc<BlockCache>,
     buffers: Arc<WriteBufferManager>,
-    members: Mutex<Vec<Arc<Joined>>>,
+    members: Mutex<Vec<Arc<BudgetEntry>>>,
     clock: OnceLock<Arc<dyn Clock>>,
     interval_us: AtomicU64,
     due_us: AtomicU64,
     memtables_used: AtomicUsize,
-    state: Mutex<State>,
+    state: Mutex<SharedState>,
 }
 
-impl WatchesMemtables for MemoryBudget {
+impl MemtableObserver for MemoryBudget {
     fn memtables_take(&self, bytes: usize) {
         if self.memtables_used.swap(bytes, Ordering::Relaxed) != bytes {
             self.fit(&mut self.state.lock().shown);
@@ -222,9 +224,9 @@ impl MemoryBudget {
                 memtables_used: AtomicUsize::new(0),
                 state: Mutex::new(
                     BUDGET,
-                    State {
+                    SharedState {
                         shown,
-                        ..State::default()
+                        ..SharedState::default()
                     },
                 ),
                 options,
@@ -275,7 +277,7 @@ impl MemoryBudget {
             self.cache.watch(self.options.total, move || clock.now_ns());
         }
         let before = member.upgrade().map(|m| m.measure().work);
-        let joined = Joined {
+        let joined = BudgetEntry {
             member,
             before: Mutex::new(Rank::LEAF, before.unwrap_or_default()),
         };
@@ -284,7 +286,7 @@ impl MemoryBudget {
         members.push(Arc::new(joined));
     }
 
-    /// Whether it is time to look.
+    /// Returns whether it is time to look.
     pub fn is_due(&self) -> bool {
         let now = self.clock.get().map(|clock| clock.now_us());
         now.is_some_and(|now| now >= self.due_us.load(Ordering::Relaxed))
@@ -352,7 +354,7 @@ impl MemoryBudget {
     }
 
     /// Prices the split and decides.
-    fn decide(&self, state: &mut State, table_bytes: u64) -> BudgetDecision {
+    fn decide(&self, state: &mut SharedState, table_bytes: u64) -> BudgetDecision {
         let shown = &mut state.shown;
         shown.looks += 1;
         let share = shown.memtables;
@@ -365,7 +367,7 @@ impl MemoryBudget {
         if self.options.is_fixed {
             return BudgetDecision::stays(None, BudgetReason::Fixed);
         }
-        let now = Moment {
+        let now = ControllerInput {
             total: shown.total,
             cache,
             memtables: share,
@@ -375,7 +377,7 @@ impl MemoryBudget {
             memtables_worth: shown.memtables_worth,
         };
         let load = &state.load;
-        let prices = Prices {
+        let prices = MemoryValues {
             cache: &|bytes| load.of_cache(bytes),
             memtables: &|share| load.of_memtables(table_bytes, share / 2, share),
         };
@@ -416,7 +418,7 @@ impl MemoryBudget {
     }
 }
 
-/// What all members hold together.
+/// Memory of all members together.
 #[derive(Default)]
 struct Sums {
     table_bytes: u64,

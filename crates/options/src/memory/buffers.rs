@@ -54,7 +54,7 @@ pub struct WriteBufferManager {
     allow_stall: AtomicBool,
     cache: Option<Arc<BlockCache>>,
     /// The budget that it is part of.
-    budget: Option<Weak<dyn WatchesMemtables>>,
+    budget: Option<Weak<dyn MemtableObserver>>,
     /// Bytes taken from the cache.
     reserved: Mutex<usize>,
     members: Mutex<Vec<Weak<HandleState>>>,
@@ -66,12 +66,12 @@ pub struct WriteBufferManager {
 }
 
 /// A budget that memtables share with others.
-pub(super) trait WatchesMemtables: std::fmt::Debug + Send + Sync {
+pub(super) trait MemtableObserver: std::fmt::Debug + Send + Sync {
     /// They take so much together.
     fn memtables_take(&self, bytes: usize);
 }
 
-/// What memtables take.
+/// Memory of memtables.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemtableBytes {
     /// Bytes taken from the system.
@@ -87,9 +87,9 @@ pub struct MemtableBytes {
 
 /// The memtables of one database.
 pub trait Memtables: std::fmt::Debug + Send + Sync {
-    /// What they take together.
+    /// Returns the memory that they take together.
     fn bytes(&self) -> MemtableBytes;
-    /// What was written into the largest that takes writes.
+    /// Returns the bytes written into the largest that takes writes.
     fn largest_data(&self) -> u64;
 }
 
@@ -137,20 +137,20 @@ impl WriteBufferManager {
         Self::make(bytes, None, None, allow_stall)
     }
 
-    /// The same; the memory is taken from the capacity of `cache`.
+    /// Makes a manager whose memory is taken from the capacity of `cache`.
     pub fn with_cache(bytes: usize, cache: Arc<BlockCache>, allow_stall: bool) -> Arc<Self> {
         Self::make(bytes, Some(cache), None, allow_stall)
     }
 
     /// A limit of `bytes`, which is part of a budget. Writers never wait for it.
-    pub(super) fn of_budget(bytes: usize, budget: Weak<dyn WatchesMemtables>) -> Arc<Self> {
+    pub(super) fn of_budget(bytes: usize, budget: Weak<dyn MemtableObserver>) -> Arc<Self> {
         Self::make(bytes, None, Some(budget), false)
     }
 
     fn make(
         bytes: usize,
         cache: Option<Arc<BlockCache>>,
-        budget: Option<Weak<dyn WatchesMemtables>>,
+        budget: Option<Weak<dyn MemtableObserver>>,
         allow_stall: bool,
     ) -> Arc<Self> {
         Arc::new(WriteBufferManager {
@@ -166,13 +166,13 @@ impl WriteBufferManager {
         })
     }
 
-    /// Whether there is a limit.
+    /// Returns whether there is a limit.
     #[inline]
     pub fn is_enabled(&self) -> bool {
         self.buffer_size() > 0
     }
 
-    /// Whether the memory is taken from a cache.
+    /// Returns whether the memory is taken from a cache.
     pub fn cost_to_cache(&self) -> bool {
         self.cache.is_some()
     }
@@ -188,12 +188,12 @@ impl WriteBufferManager {
         self.settle();
     }
 
-    /// The same without a measurement.
+    /// Sets the limit without a measurement.
     pub(super) fn set_limit(&self, bytes: usize) {
         self.size.store(bytes, Ordering::Relaxed);
     }
 
-    /// Whether writers wait while the limit is exceeded.
+    /// Returns whether writers wait while the limit is exceeded.
     pub fn allow_stall(&self) -> bool {
         self.allow_stall.load(Ordering::Relaxed)
     }
@@ -276,7 +276,7 @@ impl WriteBufferManager {
         measured
     }
 
-    /// Whether a memtable should be flushed.
+    /// Returns whether a memtable should be flushed.
     fn is_near(&self, measured: &MemtableBytes) -> bool {
         let most = self.buffer_size();
         if self.budget.is_some() {
@@ -310,7 +310,7 @@ impl WriteBufferManager {
     }
 }
 
-/// What a database should do about the limit.
+/// Action of a database about the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushDecision {
     /// Nothing.
@@ -320,7 +320,7 @@ pub enum FlushDecision {
 }
 
 impl WriteBufferHandle {
-    /// Whether there is a limit or a cache that is to know.
+    /// Returns whether there is a limit or a cache that is to know.
     #[inline]
     pub fn is_watched(&self) -> bool {
         self.manager.is_enabled() || self.manager.cost_to_cache()
@@ -356,17 +356,17 @@ impl WriteBufferHandle {
         }
     }
 
-    /// Whether another member wants the memory of this database's largest memtable.
+    /// Returns whether another member wants the memory of this database's largest memtable.
     pub fn is_flush_requested(&self) -> bool {
         self.state.flush_requested.load(Ordering::Acquire)
     }
 
-    /// The same, once for each wish.
+    /// Takes the request: true once for each.
     pub fn take_flush_request(&self) -> bool {
         self.is_flush_requested() && self.state.flush_requested.swap(false, Ordering::AcqRel)
     }
 
-    /// Whether writers must wait now.
+    /// Returns whether writers must wait now.
     #[inline]
     pub fn must_stall(&self) -> bool {
         self.manager.must_stall()

@@ -80,9 +80,9 @@ impl fmt::Display for BudgetReason {
     }
 }
 
-/// What the controller goes by.
+/// Input of the controller.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct ControllerInput {
     /// All of the budget.
     pub(super) total: usize,
     /// The sides as they are.
@@ -95,7 +95,7 @@ pub(super) struct Moment {
     pub(super) memtables_worth: f64,
 }
 
-/// What it decided.
+/// Decision of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetDecision {
     /// Bytes that move; 0 when all stays.
@@ -116,7 +116,7 @@ impl BudgetDecision {
     }
 }
 
-/// What it remembers from look to look.
+/// State of the controller between looks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Controller {
     last: Option<BudgetSide>,
@@ -128,7 +128,11 @@ pub(super) struct Controller {
 
 impl Controller {
     /// Decides; `prices` are those of any split.
-    pub(super) fn decide(&mut self, now: &Moment, prices: &Prices<'_>) -> BudgetDecision {
+    pub(super) fn decide(
+        &mut self,
+        now: &ControllerInput,
+        prices: &MemoryValues<'_>,
+    ) -> BudgetDecision {
         if let Some(forced) = below_minimum(now) {
             return forced;
         }
@@ -185,7 +189,12 @@ impl Controller {
     }
 
     /// How much moves to that side where the gain is clear.
-    fn clear_part(&self, now: &Moment, to: BudgetSide, prices: &Prices<'_>) -> usize {
+    fn clear_part(
+        &self,
+        now: &ControllerInput,
+        to: BudgetSide,
+        prices: &MemoryValues<'_>,
+    ) -> usize {
         let same_way = self.last == Some(to);
         let most = if same_way {
             self.streak.min(DOUBLINGS)
@@ -199,21 +208,21 @@ impl Controller {
     }
 }
 
-fn usual_part(now: &Moment) -> usize {
+fn usual_part(now: &ControllerInput) -> usize {
     (now.total / PART).max(1)
 }
 
-/// What a megabyte is worth at any split.
-pub(super) struct Prices<'a> {
+/// Values of a megabyte at any split.
+pub(super) struct MemoryValues<'a> {
     /// To a cache of a size in bytes.
     pub(super) cache: &'a dyn Fn(usize) -> BudgetSlopes,
     /// To memtables with so large a share.
     pub(super) memtables: &'a dyn Fn(usize) -> f64,
 }
 
-impl Prices<'_> {
-    /// Whether the other side is worth more once it has given `part`.
-    fn is_too_far(&self, now: &Moment, to: BudgetSide, part: usize) -> bool {
+impl MemoryValues<'_> {
+    /// Returns whether the other side is worth more once it has given `part`.
+    fn is_too_far(&self, now: &ControllerInput, to: BudgetSide, part: usize) -> bool {
         match to {
             BudgetSide::BlockCache => {
                 let left = (self.memtables)(now.memtables.saturating_sub(part));
@@ -227,8 +236,8 @@ impl Prices<'_> {
     }
 }
 
-/// What the other side can give.
-fn room(now: &Moment, to: BudgetSide) -> usize {
+/// Returns the memory that the other side can give.
+fn room(now: &ControllerInput, to: BudgetSide) -> usize {
     match to {
         BudgetSide::BlockCache => now.memtables.saturating_sub(now.memtables_min),
         BudgetSide::Memtables => now.cache.saturating_sub(now.cache_min),
@@ -236,7 +245,7 @@ fn room(now: &Moment, to: BudgetSide) -> usize {
 }
 
 /// Where memory should go, with the gain there and the loss on the other side.
-fn wanted(now: &Moment) -> (Option<BudgetSide>, f64, f64) {
+fn wanted(now: &ControllerInput) -> (Option<BudgetSide>, f64, f64) {
     let (cache, memtables) = (now.cache_worth, now.memtables_worth);
     if cache.gain > memtables * HYSTERESIS {
         return (Some(BudgetSide::BlockCache), cache.gain, memtables);
@@ -248,7 +257,7 @@ fn wanted(now: &Moment) -> (Option<BudgetSide>, f64, f64) {
 }
 
 /// A side below its minimum takes what it lacks, as far as the other has it.
-fn below_minimum(now: &Moment) -> Option<BudgetDecision> {
+fn below_minimum(now: &ControllerInput) -> Option<BudgetDecision> {
     let lacks = |has: usize, min: usize| min.saturating_sub(has);
     let to_memtables = lacks(now.memtables, now.memtables_min);
     let to_cache = lacks(now.cache, now.cache_min);

@@ -68,9 +68,9 @@ pub struct SstFileManager {
 
 /// Room that a running compaction has taken; given back when it is dropped.
 #[derive(Debug)]
-pub struct Reserved<'a>(&'a SstFileManager, u64);
+pub struct SpaceReservation<'a>(&'a SstFileManager, u64);
 
-impl Drop for Reserved<'_> {
+impl Drop for SpaceReservation<'_> {
     fn drop(&mut self) {
         self.0.reserved.fetch_sub(self.1, Ordering::Relaxed);
     }
@@ -106,13 +106,13 @@ impl SstFileManager {
         self.limits.lock().compaction_buffer = bytes;
     }
 
-    /// Whether files take more than they may.
+    /// Returns whether files take more than they may.
     pub fn is_max_allowed_space_reached(&self) -> bool {
         let most = self.limits.lock().max_allowed;
         most > 0 && self.total_size() >= most
     }
 
-    /// Whether files, and those that running compactions may make, take more than they may.
+    /// Returns whether files, and those that running compactions may make, take more than they may.
     pub fn is_max_allowed_space_reached_including_compactions(&self) -> bool {
         let most = self.limits.lock().max_allowed;
         let coming = self.reserved.load(Ordering::Relaxed);
@@ -174,10 +174,10 @@ impl SstFileManager {
     }
 
     /// Takes room for a compaction of `bytes`; `CompactionTooLarge` when there is less.
-    pub fn reserve(&self, bytes: u64) -> Result<Reserved<'_>> {
+    pub fn reserve(&self, bytes: u64) -> Result<SpaceReservation<'_>> {
         let limits = *self.limits.lock();
         let coming = self.reserved.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let reserved = Reserved(self, bytes);
+        let reserved = SpaceReservation(self, bytes);
         let wanted = coming.saturating_add(limits.compaction_buffer);
         if limits.max_allowed > 0 && self.total_size().saturating_add(wanted) > limits.max_allowed {
             return Err(Error::new(
@@ -188,14 +188,14 @@ impl SstFileManager {
         Ok(reserved)
     }
 
-    /// Whether obsolete tables have to wait in line now.
+    /// Returns whether obsolete tables have to wait in line now.
     pub fn queues(&self) -> bool {
         let limits = *self.limits.lock();
         limits.delete_rate > 0
             && self.total_trash_size() as f64 <= self.total_size() as f64 * limits.max_trash_ratio
     }
 
-    /// Whether a table of `bytes` may be deleted at `now_us`; it counts as deleted then.
+    /// Returns whether a table of `bytes` may be deleted at `now_us`; it counts as deleted then.
     pub fn may_delete(&self, bytes: u64, now_us: u64) -> bool {
         let Ok(rate @ 1..) = u64::try_from(self.delete_rate_bytes_per_second()) else {
             return true;

@@ -6,7 +6,7 @@ use std::any::Any;
 
 /// A database, such as the one that an event is about. It does not keep the database open.
 ///
-/// What it gives is meant for the duration of a call: reads, writes and properties work as ever;
+/// The database is meant for the duration of a call: reads, writes and properties work as ever;
 /// closing it is refused, since a listener's thread is one of those that closing waits for.
 #[derive(Clone, Default)]
 pub struct DbRef(Option<Weak<dyn Any + Send + Sync>>);

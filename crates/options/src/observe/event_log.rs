@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-/// What such a line starts with.
+/// The start of such a line.
 pub const EVENT_LOG_PREFIX: &str = "EVENT_LOG_v1";
 
 /// A line being put together.

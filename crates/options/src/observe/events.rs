@@ -122,7 +122,7 @@ reasons! {
 }
 
 reasons! {
-    /// What was going on when an error stopped it.
+    /// Background work that an error stopped.
     BackgroundErrorReason {
         /// A flush.
         Flush = "flush",
@@ -142,7 +142,7 @@ reasons! {
 }
 
 reasons! {
-    /// Whether writers are held back.
+    /// State of writers: free, slowed down or stopped.
     StallCondition {
         /// They are not.
         Normal = "normal",
@@ -180,15 +180,15 @@ pub struct FlushInfo {
     pub smallest_seq: Seq,
     /// Newest sequence number in it.
     pub largest_seq: Seq,
-    /// Whether writers were slowed down when it ended.
+    /// True if writers were slowed down when it ended.
     pub triggered_slowdown: bool,
-    /// Whether writers were stopped when it ended.
+    /// True if writers were stopped when it ended.
     pub triggered_stop: bool,
     /// Microseconds that it took; 0 when it begins.
     pub elapsed_us: u64,
     /// The oldest blob file that the table refers to.
     pub oldest_blob_file: Option<FileNo>,
-    /// What the table says about itself, once there is one.
+    /// Properties of the table, once there is one.
     pub properties: Option<Arc<TableProperties>>,
 }
 
@@ -203,7 +203,7 @@ pub struct CompactionFile {
     pub oldest_blob_file: Option<FileNo>,
 }
 
-/// What a compaction, or a part of one, counted; all 0 when it begins.
+/// Counters of a compaction, or of a part of one; all 0 when it begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompactionFigures {
     /// Processor time in microseconds.
@@ -263,9 +263,9 @@ pub struct CompactionInfo {
     pub input_entries: u64,
     /// Entries that were written.
     pub output_entries: u64,
-    /// Whether files were moved and not rewritten.
+    /// True if files were moved and not rewritten.
     pub is_trivial_move: bool,
-    /// Whether the application asked for it.
+    /// True if the application asked for it.
     pub is_manual: bool,
     /// Parts that it was split into.
     pub subcompactions: usize,
@@ -279,15 +279,15 @@ pub struct CompactionInfo {
     pub outputs: Vec<CompactionFile>,
     /// Where the files are: the inputs, and the outputs once they are there.
     pub paths: BTreeMap<FileNo, PathBuf>,
-    /// What the tables say about themselves: the inputs, and the outputs once they are there.
+    /// Properties of the tables: the inputs, and the outputs once they are there.
     pub properties: BTreeMap<FileNo, Arc<TableProperties>>,
     /// The codec of the outputs.
     pub compression: CompressionType,
     /// Files of level 0 when it was told.
     pub level0_files: usize,
-    /// Whether it reads everything that the family holds.
+    /// True if it reads everything that the family holds.
     pub is_full: bool,
-    /// What it counted.
+    /// Its counters.
     pub figures: CompactionFigures,
 }
 
@@ -312,7 +312,7 @@ pub struct SubcompactionInfo {
     pub compression: CompressionType,
     /// How it ended; `None` while it runs and when it went well.
     pub error: Option<Error>,
-    /// What it counted.
+    /// Its counters.
     pub figures: CompactionFigures,
 }
 
@@ -333,7 +333,7 @@ pub struct TableFileCreation {
     pub file_bytes: u64,
     /// Entries in it.
     pub entries: u64,
-    /// What went wrong.
+    /// The failure.
     pub error: Option<Error>,
 }
 
@@ -346,7 +346,7 @@ pub struct TableFileDeletion {
     pub file: PathBuf,
     /// Its number.
     pub file_no: FileNo,
-    /// What went wrong.
+    /// The failure.
     pub error: Option<Error>,
 }
 
@@ -387,24 +387,24 @@ pub struct IngestInfo {
     pub family: String,
     /// Where it came from.
     pub external_file: PathBuf,
-    /// What it is called now.
+    /// Its present name.
     pub internal_file: PathBuf,
     /// The sequence number that its entries have.
     pub global_seq: Seq,
     /// Where it was put.
     pub level: Level,
-    /// What the table says about itself.
+    /// Properties of the table.
     pub properties: Arc<TableProperties>,
 }
 
 /// An error that stopped writing.
 #[derive(Clone, Debug)]
 pub struct BackgroundErrorInfo {
-    /// What was going on.
+    /// The work that failed.
     pub reason: BackgroundErrorReason,
     /// The error.
     pub error: Error,
-    /// Whether the database will try by itself to go on.
+    /// True if the database will try by itself to go on.
     pub auto_recovery: bool,
 }
 
@@ -415,7 +415,7 @@ pub struct RecoveryInfo {
     pub error: Error,
     /// Tries so far.
     pub attempts: u32,
-    /// What the last try met; `None` when the database goes on.
+    /// The error of the last try; `None` when the database goes on.
     pub outcome: Option<Error>,
 }
 

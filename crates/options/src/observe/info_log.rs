@@ -32,7 +32,7 @@ struct Current {
 /// At most this many bytes of lines wait for the log to be started; later ones are lost.
 const MOST_HELD: usize = 1 << 20;
 
-/// What a database's options say of its LOG file.
+/// The options of a database about its LOG file.
 #[derive(Clone, Debug)]
 pub struct InfoLogOptions {
     /// Takes the lines instead of a file.
@@ -173,7 +173,7 @@ impl InfoLog {
         self.directory.join(&self.name)
     }
 
-    /// What is kept.
+    /// Returns the least level of lines that are kept.
     pub fn level(&self) -> InfoLogLevel {
         InfoLogLevel::from_number(self.level.load(Relaxed)).unwrap_or(InfoLogLevel::Info)
     }
@@ -188,7 +188,7 @@ impl InfoLog {
         self.lost.load(Relaxed)
     }
 
-    /// Whether a line of `level` would be kept: ask before putting together a costly one.
+    /// Returns whether a line of `level` would be kept: ask before putting together a costly one.
     #[inline]
     pub fn keeps(&self, level: InfoLogLevel) -> bool {
         level.number() >= self.level.load(Relaxed)

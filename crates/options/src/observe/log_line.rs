@@ -2,7 +2,7 @@
 
 use crate::enums::InfoLogLevel;
 
-/// What stands before a line of `level`.
+/// Returns the label before a line of `level`.
 pub(super) fn label(level: InfoLogLevel) -> &'static str {
     match level {
         InfoLogLevel::Info | InfoLogLevel::Header => "",

@@ -43,7 +43,7 @@ pub trait Logger: Send + Sync {
     fn level(&self) -> InfoLogLevel;
     /// Takes a line, or several with line feeds between them, without a time.
     fn log(&self, level: InfoLogLevel, line: &str);
-    /// Whether it drops everything, headers too: then no line is put together for it.
+    /// Returns whether it drops everything, headers too: then no line is put together for it.
     fn is_silent(&self) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! What the database says about itself: counters, histograms, timings of one thread, the LOG file,
-//! events, and the ledger of time that writers were held back.
+//! Reports of the database: counters, histograms, timings of one thread, the LOG file, events, and
+//! the ledger of time that writers were held back.
 //!
 //! Everything here is told by the rest of the engine and triggers nothing. All of it is
 //! cheap when it is not used: statistics and listeners are absent unless given, timings are off

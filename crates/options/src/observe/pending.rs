@@ -38,7 +38,7 @@ impl Pending {
         })
     }
 
-    /// Whether it is worth putting an event together.
+    /// Returns whether it is worth putting an event together.
     pub fn is_listened(&self) -> bool {
         self.listened
     }
@@ -53,7 +53,7 @@ impl Pending {
         self.count.store(waiting.len(), Ordering::Release);
     }
 
-    /// Whether some wait.
+    /// Returns whether some wait.
     pub fn is_any(&self) -> bool {
         self.count.load(Ordering::Acquire) > 0
     }

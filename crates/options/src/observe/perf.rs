@@ -223,7 +223,7 @@ thread_local! {
     };
 }
 
-/// What this thread measures.
+/// Returns the level at which this thread measures.
 pub fn perf_level() -> PerfLevel {
     CONTEXT.with(|c| PerfLevel::from_number(c.level.get()).unwrap_or(PerfLevel::Disable))
 }
@@ -234,7 +234,7 @@ pub fn set_perf_level(level: PerfLevel) {
     set_read_work_counting(level >= PerfLevel::EnableCount);
 }
 
-/// Whether this thread measures at `level` or above.
+/// Returns whether this thread measures at `level` or above.
 #[inline]
 pub fn perf_measures(level: PerfLevel) -> bool {
     CONTEXT.with(|c| c.level.get()) >= level as u8

@@ -9,9 +9,9 @@
 //!
 //! Each has two figures. *Time of writers* is what calls waited, added up: divided by the time that
 //! passed and the number of writers it is the share of their time. *Time of the clock* is that in
-//! which at least one writer was held back. It is entered once, under the gravest reason that held
-//! any writer at that moment, however many waited: a stop before a pace, and low priority last. So
-//! it never exceeds the time that passed.
+//! which at least one writer was held back. It is entered once, under the most severe reason that
+//! held any writer at that moment, however many waited: a stop before a pace, and low priority
+//! last. Therefore it never exceeds the time that passed.
 //!
 //! RocksDB's stall statistics count what RocksDB would count: time of the clock in which writers
 //! were stopped or delayed by memtables, level 0 or debt ([`StallKind::is_stall_of`]). There a
@@ -114,7 +114,7 @@ impl StallKind {
         }
     }
 
-    /// What is said of the writers.
+    /// Returns the word for the state of the writers.
     pub fn word(self) -> &'static str {
         match self {
             StallKind::Pace => "paced",
@@ -123,7 +123,7 @@ impl StallKind {
         }
     }
 
-    /// Whether RocksDB would count the time of a wait of this kind for `cause` as stalled.
+    /// Returns whether RocksDB would count the time of a wait of this kind for `cause` as stalled.
     pub fn is_stall_of(self, cause: StallCause) -> bool {
         self != StallKind::Pace && StallCause::OF_FAMILIES.contains(&cause)
     }
@@ -176,7 +176,7 @@ pub struct StallLedger {
     cells: [[Cell; 3]; 6],
     /// How often a family was found in a condition, by cause and kind.
     conditions: [[AtomicU64; 3]; 3],
-    /// The same of level 0 while a compaction of it ran, by kind.
+    /// Stalls by level 0 while a compaction of it ran, by kind.
     ongoing: [AtomicU64; 3],
 }
 

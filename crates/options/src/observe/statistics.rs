@@ -100,7 +100,7 @@ impl Statistics {
         self.level.store(level as u8, Relaxed);
     }
 
-    /// Whether times are worth taking.
+    /// Returns whether times are worth taking.
     #[inline]
     pub fn wants_times(&self) -> bool {
         self.level.load(Relaxed) >= StatsLevel::ExceptDetailedTimers as u8

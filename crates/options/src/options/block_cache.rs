@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub enum BlockCacheSource {
     /// One that the database makes; its families with the same limits share it.
     Own(CacheOptions),
-    /// The same, before a second tier of compressed blocks.
+    /// A cache of these options before a second tier of compressed blocks.
     Tiered(CacheOptions, CompressedTierOptions),
     /// One that other families and databases use too.
     Shared(Arc<BlockCache>),
@@ -48,7 +48,7 @@ impl BlockCacheSource {
         }
     }
 
-    /// Whether both make a cache, with the same limits.
+    /// Returns whether both make a cache, with the same limits.
     pub fn makes_same(&self, other: &BlockCacheSource) -> bool {
         let is_shared = |s: &BlockCacheSource| matches!(s, BlockCacheSource::Shared(_));
         !is_shared(self)

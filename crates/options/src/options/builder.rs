@@ -208,10 +208,10 @@ group! {
 }
 
 group! {
-    /// What survives what, and what is checked.
+    /// Syncs, recovery and checks.
     #[derive(Debug)]
     Durability {
-        /// What recovery does about damage in the log.
+        /// Treatment of damage in the log by recovery.
         recovery: WalRecoveryMode = WalRecoveryMode::PointInTimeRecovery,
         /// Reads each new table file back.
         verify_new_files: bool = false,
@@ -223,14 +223,14 @@ group! {
 }
 
 group! {
-    /// What is seen.
+    /// Logs and statistics.
     #[derive(Debug)]
     Observe {
         /// Counters and histograms.
         statistics: Option<Arc<Statistics>> = None,
         /// The listeners of events.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new(),
-        /// What the LOG file keeps.
+        /// Least level of lines that the LOG file keeps.
         log_level: InfoLogLevel = InfoLogLevel::Info,
         /// Where the LOG file lives; `None` beside the data.
         log_directory: Option<PathBuf> = None,
@@ -297,9 +297,9 @@ group! {
         admission: Admission = Admission::default(),
         /// Background work.
         jobs: Jobs = Jobs::default(),
-        /// What survives what.
+        /// Syncs, recovery and checks.
         durability: Durability = Durability::default(),
-        /// What is seen.
+        /// Logs and statistics.
         observe: Observe = Observe::default(),
         /// Settings by RocksDB's names, applied last.
         by_name: Vec<(String, String)> = Vec::new(),
@@ -307,7 +307,7 @@ group! {
 }
 
 impl std::fmt::Debug for Settings {
-    /// What the flat options say, where it is not the default.
+    /// Prints the options that are not at their defaults.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings")
             .field("database", &self.database())

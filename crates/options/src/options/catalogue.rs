@@ -3,14 +3,14 @@
 //! A row of `option_table!` gives an option its field, RocksDB name, type, default, fate, group,
 //! which RocksDB versions know the name, whether it can change on an open database, and its text.
 //! The structs, get and set by name, OPTIONS files, the compatibility table and the linter read the
-//! rows. Options of the picker are also in its policy (`convert.rs`); a struct of options that it
-//! takes whole is declared there, and `option_rows!` gives it its rows. Thread-safety: immutable
-//! statics.
+//! rows. The rows of the picker's options are in `esker_lsm::policy`, where each names its
+//! conversion into the policy too; a struct of options that the picker takes whole is declared
+//! there, and `option_rows!` gives it its rows. Thread-safety: immutable statics.
 
 use super::retired::{Retired, Section};
 use esker_status::{Error, Result};
 
-/// What happens to an option's value.
+/// Fate of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It drives something.
@@ -42,7 +42,7 @@ pub enum Group {
     Jobs,
     /// Blob files.
     Blobs,
-    /// What survives what.
+    /// Syncs, recovery and checks.
     Durability,
     /// Logs, statistics and checks.
     Observe,
@@ -67,7 +67,7 @@ pub enum Known {
     Own,
 }
 
-/// Whether an option can change on an open database.
+/// Times at which an option can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Only at open.
@@ -76,7 +76,7 @@ pub enum Change {
     AnyTime,
 }
 
-/// What the catalogue says about one option, without its accessors.
+/// Description of one option, without its accessors.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// RocksDB's name, or Esker's own.
@@ -85,9 +85,9 @@ pub struct Info {
     pub section: Section,
     /// Type of its value, as text.
     pub value_type: &'static str,
-    /// What it does.
+    /// Its effect.
     pub doc: &'static str,
-    /// What happens to its value.
+    /// Fate of its value.
     pub fate: Fate,
     /// Its subject.
     pub group: Group,
@@ -100,7 +100,7 @@ pub struct Info {
 /// One row for the struct `S`.
 #[derive(Clone, Copy)]
 pub struct Entry<S: 'static> {
-    /// What the catalogue says.
+    /// Description of the option.
     pub info: Info,
     /// The value as RocksDB prints it.
     pub get: fn(&S) -> String,
@@ -229,6 +229,39 @@ pub fn refuse<S: OptionSet>(entry: &Entry<S>, options: &S) -> Result<()> {
 
 /// Declares a struct of options, row by row. See the module's text.
 macro_rules! option_table {
+    (
+        // Rows of the picker, with the type and the conversion that its policy has.
+        {
+            $(
+                $(#[doc = $pdoc:literal])+
+                $pfield:ident : $pty:ty = $pdefault:expr,
+                $pfate:ident, $pgroup:ident, $pknown:ident, $pchange:ident
+                    => $picked:ty, $convert:ident;
+            )*
+        }
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident in $section:ident;
+        $(
+            $(#[doc = $doc:literal])+
+            $field:ident : $ty:ty = $default:expr,
+            $fate:ident $(($reason:literal))?, $group:ident, $known:ident, $change:ident;
+        )*
+        $(objects { $($objects:tt)* })?
+    ) => {
+        $crate::options::catalogue::option_table! {
+            $(#[$meta])*
+            $vis struct $name in $section;
+            $(
+                $(#[doc = $doc])+
+                $field: $ty = $default, $fate $(($reason))?, $group, $known, $change;
+            )*
+            $(
+                $(#[doc = $pdoc])+
+                $pfield: $pty = $pdefault, $pfate, $pgroup, $pknown, $pchange;
+            )*
+            $(objects { $($objects)* })?
+        }
+    };
     (
         $(#[$meta:meta])*
         $vis:vis struct $name:ident in $section:ident;

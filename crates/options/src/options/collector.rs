@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-/// What kind of entry a collector sees.
+/// The kind of entry that a collector sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EntryKind {
@@ -32,7 +32,7 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    /// Whether it deletes one key.
+    /// Returns whether it deletes one key.
     pub fn is_point_deletion(self) -> bool {
         matches!(self, EntryKind::Delete | EntryKind::SingleDelete)
     }
@@ -69,7 +69,7 @@ pub trait TablePropertiesCollector: Send {
     fn add(&mut self, key: &[u8], value: &[u8], kind: EntryKind, seq: Seq, file_size: u64);
     /// The table is complete: gives back what is to be stored in it, by name.
     fn finish(&mut self) -> Vec<(String, Vec<u8>)>;
-    /// Whether the table should be compacted soon. Asked after
+    /// Returns whether the table should be compacted soon. Asked after
     /// [`TablePropertiesCollector::finish`].
     fn needs_compaction(&self) -> bool {
         false
@@ -121,7 +121,7 @@ impl Collectors {
         }
     }
 
-    /// Whether no factory made one.
+    /// Returns whether no factory made one.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.each.is_empty()
@@ -134,7 +134,7 @@ impl Collectors {
         }
     }
 
-    /// What all of them store, and whether one asks for compaction.
+    /// Returns the properties of all of them, and whether one asks for compaction.
     pub fn finish(&mut self) -> (Vec<(String, Vec<u8>)>, bool) {
         let properties = self.each.iter_mut().flat_map(|c| c.finish()).collect();
         (properties, self.each.iter().any(|c| c.needs_compaction()))

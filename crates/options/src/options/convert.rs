@@ -8,13 +8,10 @@ use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{BackgroundIo, Env};
 use esker_files::table::{self, TableOptions};
 use esker_lsm::load::StallTriggers;
-use esker_lsm::pick;
+use esker_lsm::policy::{self, Policy};
 
-fn unsigned(value: i32) -> u32 {
-    u32::try_from(value).unwrap_or(0)
-}
-
-/// Whether a kind of metadata block stays in the cache: as its tier says, or the older option.
+/// Returns whether a kind of metadata block stays in the cache: as its tier says, or the older
+/// option.
 fn is_pinned(tier: e::PinningTier, older: bool) -> bool {
     match tier {
         e::PinningTier::Fallback => older,
@@ -37,7 +34,7 @@ impl DbOptions {
         env
     }
 
-    /// What is said of the LOG file.
+    /// Returns the options of the LOG file.
     pub fn info_log_options(&self) -> InfoLogOptions {
         InfoLogOptions {
             sink: self.info_log.clone(),
@@ -49,7 +46,7 @@ impl DbOptions {
         }
     }
 
-    /// Whether anything goes past the page cache.
+    /// Returns whether anything goes past the page cache.
     pub fn has_direct_io(&self) -> bool {
         self.use_direct_reads
             || self.use_direct_io_for_compaction_reads
@@ -68,7 +65,7 @@ impl CompressionType {
 }
 
 impl CompressionSettings {
-    /// What the codec floor takes.
+    /// Converts into the options of the codecs.
     pub fn to_codec(&self) -> CompressionOptions {
         CompressionOptions {
             window_bits: self.window_bits,
@@ -86,7 +83,7 @@ impl CompressionSettings {
 }
 
 impl TableSettings {
-    /// What readers and builders of tables take.
+    /// Converts into the options of readers and builders of tables.
     pub fn to_table_options(&self) -> TableOptions {
         TableOptions {
             cache_index_and_filter_blocks: self.cache_index_and_filter_blocks,
@@ -122,9 +119,9 @@ impl TableSettings {
             },
             no_block_cache: self.no_block_cache,
             block_size: usize::try_from(self.block_size).unwrap_or(usize::MAX),
-            block_size_deviation: unsigned(self.block_size_deviation),
-            block_restart_interval: unsigned(self.block_restart_interval),
-            index_block_restart_interval: unsigned(self.index_block_restart_interval),
+            block_size_deviation: policy::unsigned(&self.block_size_deviation),
+            block_restart_interval: policy::unsigned(&self.block_restart_interval),
+            index_block_restart_interval: policy::unsigned(&self.index_block_restart_interval),
             metadata_block_size: usize::try_from(self.metadata_block_size).unwrap_or(usize::MAX),
             partition_filters: self.partition_filters,
             use_delta_encoding: self.use_delta_encoding,
@@ -153,7 +150,7 @@ impl FamilyOptions {
         usize::try_from(self.max_write_buffer_number).map_or(2, |n| n.max(2))
     }
 
-    /// What holds writers back.
+    /// Returns the numbers at which writers are held back.
     pub fn stall_triggers(&self) -> StallTriggers {
         let merged = usize::try_from(self.min_write_buffer_number_to_merge).unwrap_or(0);
         let all = self
@@ -180,39 +177,34 @@ impl FamilyOptions {
         )
     }
 
-    /// What decisions about compactions take. Call it on [resolved](FamilyOptions::resolve)
-    /// options.
-    pub fn to_policy(&self) -> pick::Policy {
-        pick::Policy {
-            compaction_style: self.compaction_style,
-            compaction_pri: self.compaction_pri,
-            disable_auto_compactions: self.disable_auto_compactions,
-            level0_file_num_compaction_trigger: unsigned(self.level0_file_num_compaction_trigger),
-            max_bytes_for_level_base: self.max_bytes_for_level_base,
-            max_bytes_for_level_multiplier: self.max_bytes_for_level_multiplier,
-            max_bytes_for_level_multiplier_additional: self
-                .max_bytes_for_level_multiplier_additional
-                .iter()
-                .map(|&m| unsigned(m))
-                .collect(),
-            level_compaction_dynamic_level_bytes: self.level_compaction_dynamic_level_bytes,
-            level_shape_by_cost: self.level_shape_by_cost,
-            compaction_for_reads: self.compaction_for_reads,
-            read_triggered_compaction_threshold: self.read_triggered_compaction_threshold,
-            stall_triggers: self.tree_triggers(),
-            target_file_size_base: self.target_file_size_base,
-            target_file_size_multiplier: unsigned(self.target_file_size_multiplier),
-            max_compaction_bytes: self.max_compaction_bytes,
-            write_buffer_size: self.write_buffer_size as u64,
-            ttl: self.ttl,
-            periodic_compaction_seconds: self.periodic_compaction_seconds,
-            compaction_options_universal: self.compaction_options_universal.clone(),
-            compaction_options_fifo: self.compaction_options_fifo.clone(),
-            path_targets: match self.cf_paths.as_slice() {
-                [] | [_] => Vec::new(),
-                several => several.iter().map(|p| p.target_size).collect(),
-            },
-            ..pick::Policy::default()
+    /// The bytes aimed at for each path of the tables; none where there is one path.
+    fn path_targets(&self) -> Vec<u64> {
+        match self.cf_paths.as_slice() {
+            [] | [_] => Vec::new(),
+            several => several.iter().map(|p| p.target_size).collect(),
         }
     }
 }
+
+/// Makes the policy from the rows of the picker's options.
+macro_rules! policy_from_rows {
+    ({ $(
+        $(#[doc = $doc:literal])+
+        $field:ident : $ty:ty = $default:expr,
+        $fate:ident, $group:ident, $known:ident, $change:ident => $picked:ty, $convert:ident;
+    )* }) => {
+        impl FamilyOptions {
+            /// The options of the picker. Call it on [resolved](FamilyOptions::resolve) options.
+            pub fn to_policy(&self) -> Policy {
+                Policy {
+                    $( $field: policy::$convert(&self.$field), )*
+                    stall_triggers: self.tree_triggers(),
+                    path_targets: self.path_targets(),
+                    allow_trivial_move: true,
+                }
+            }
+        }
+    };
+}
+
+esker_lsm::picker_options!(policy_from_rows);

@@ -38,7 +38,7 @@ option_table! {
     track_and_verify_wals: bool = false, Refused("logs that check their predecessor are read, and not written yet"), Durability, New, AtOpen;
     /// Compares each table file's unique id with the MANIFEST's when it is opened.
     verify_sst_unique_id_in_manifest: bool = true, Live, Durability, Both, AtOpen;
-    /// What the LOG file keeps.
+    /// Least level of lines that the LOG file keeps.
     info_log_level: InfoLogLevel = InfoLogLevel::Info, Live, Observe, Both, AtOpen;
     /// Most open table files; -1 for no limit.
     max_open_files: i32 = -1, Live, Jobs, Both, AnyTime;
@@ -156,7 +156,7 @@ option_table! {
     /// Starts write-back of table files after each of this many bytes; 0 is a megabyte, since a
     /// table is synced at its end anyway.
     bytes_per_sync: u64 = 0, Live, Jobs, Both, AnyTime;
-    /// The same for logs.
+    /// Bytes of a log after which its write-back is started.
     wal_bytes_per_sync: u64 = 0, Live, Wal, Both, AnyTime;
     /// While jobs run, overwrites obsolete tables with new ones, instead of deleting them and
     /// allocating as much space again. Only where the system can tell that no other process has
@@ -195,7 +195,7 @@ option_table! {
     write_thread_slow_yield_usec: u64 = 3, Accepted("a choice of the write queue; results are the same"), Wal, Both, AtOpen;
     /// Opens without reading the properties of files.
     skip_stats_update_on_db_open: bool = false, Accepted("opening reads no file properties in any case"), Open, Both, AtOpen;
-    /// What recovery does about damage in a log.
+    /// Treatment of damage in a log by recovery.
     wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTimeRecovery, Live, Durability, Both, AtOpen;
     /// Keeps prepared transactions for a transaction layer to finish.
     allow_2pc: bool = false, Live, Durability, Both, AtOpen;

@@ -61,8 +61,8 @@ fn number(table: &TableSettings, name: &str) -> Option<String> {
     Some(number.to_string())
 }
 
-/// What this build has and what it reads: the lines before the options. Tools look for some of
-/// these texts.
+/// Returns the lines before the options: features of this build, and formats that it reads. Tools
+/// look for some of these texts.
 pub fn build_lines() -> Vec<String> {
     let mut out = Vec::new();
     for codec in CompressionType::ALL {
@@ -92,7 +92,7 @@ pub fn build_lines() -> Vec<String> {
 /// The newest format of block-based tables.
 const NEWEST_TABLES: u32 = 7;
 
-/// Whether this processor computes CRC-32C itself, and its kind.
+/// Returns whether this processor computes CRC-32C itself, and its kind.
 fn crc_instructions() -> (bool, &'static str) {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     return (std::arch::is_x86_feature_detected!("sse4.2"), "x86");

@@ -17,7 +17,8 @@ use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::policy::{FifoSettings, UniversalSettings};
 use std::sync::Arc;
 
-option_table! {
+// The options of the picker come from `esker_lsm::policy`; they are fields as the others.
+esker_lsm::picker_options! { option_table
     /// Everything that is decided for one column family (`ColumnFamilyOptions`).
     ///
     /// Values are as given; [`FamilyOptions::resolve`] fills in what 0 stands for.
@@ -33,8 +34,6 @@ option_table! {
     compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>> = None, Live, Compaction, Both, AtOpen;
     /// The part of a key that prefix filters and prefix seeks use.
     prefix_extractor: Option<PrefixExtractor> = None, Live, Read, Both, AnyTime;
-    /// Bytes of entries, as RocksDB's skip list holds them, at which a memtable is flushed.
-    write_buffer_size: usize = 64 << 20, Live, Memory, Both, AnyTime;
     /// Memtables, the open one included, before writers stop.
     max_write_buffer_number: i32 = 2, Live, Memory, Both, AnyTime;
     /// Full memtables that wait for each other before they are flushed together.
@@ -42,7 +41,7 @@ option_table! {
     /// Bytes of memtables up to which flushed ones stay for conflict checks of transactions; -1 for
     /// as many as writers may fill.
     max_write_buffer_size_to_maintain: i64 = 0, Live, Memory, Both, AtOpen;
-    /// The same, in memtables; without effect in later RocksDB.
+    /// Memtables that stay for conflict checks; without effect in later RocksDB.
     max_write_buffer_number_to_maintain: i32 = 0, Accepted("use max_write_buffer_size_to_maintain"), Memory, Old, AtOpen;
     /// The index of the memtable.
     memtable_factory: MemtableKind = MemtableKind::SkipList, Accepted("there is one memtable index: ordered, and fit for concurrent writers; results are the same"), Memory, Both, AtOpen;
@@ -73,8 +72,8 @@ option_table! {
     /// Hidden entries of a memtable that an iterator passes in one seek or step forward, after
     /// which the memtable is flushed; 0 for no limit.
     memtable_op_scan_flush_trigger: u32 = 0, Live, Memory, New, AnyTime;
-    /// The same, on average over a seek and the steps after it, where that limit is reached in all
-    /// of them together.
+    /// Hidden entries that it passes on average over a seek and the steps after it, where that
+    /// limit is reached in all of them together.
     memtable_avg_op_scan_flush_trigger: u32 = 0, Live, Memory, New, AnyTime;
     /// Point deletions in a row that become a range deletion; 0 never.
     min_tombstones_for_range_conversion: u32 = 0, Live, Memory, New, AnyTime;
@@ -104,18 +103,8 @@ option_table! {
     /// Compresses one block in this many both ways, to report what that would save; 0 never.
     sample_for_compression: u64 = 0, Accepted("a statistic only"), Compression, Both, AnyTime;
 
-    /// How the tree is kept in shape.
-    compaction_style: CompactionStyle = CompactionStyle::Level, Live, Compaction, Both, AtOpen;
-    /// Which file of a level goes first.
-    compaction_pri: CompactionPri = CompactionPri::MinOverlappingRatio, Live, Compaction, Both, AtOpen;
-    /// Universal compaction.
-    compaction_options_universal: UniversalSettings = UniversalSettings::default(), Live, Compaction, Both, AnyTime;
-    /// FIFO compaction.
-    compaction_options_fifo: FifoSettings = FifoSettings::default(), Live, Compaction, Both, AnyTime;
     /// Levels of the tree.
     num_levels: i32 = 7, Live, Compaction, Both, AtOpen;
-    /// Files of level 0 that start a compaction.
-    level0_file_num_compaction_trigger: i32 = 4, Live, Compaction, Both, AnyTime;
     /// Files of level 0 that slow writers down.
     level0_slowdown_writes_trigger: i32 = 20, Live, Admission, Both, AnyTime;
     /// Files of level 0 that stop writers.
@@ -124,43 +113,12 @@ option_table! {
     soft_pending_compaction_bytes_limit: u64 = 64 << 30, Live, Admission, Both, AnyTime;
     /// Bytes of compaction owed that stop writers; 0 never.
     hard_pending_compaction_bytes_limit: u64 = 256 << 30, Live, Admission, Both, AnyTime;
-    /// Bytes of a table file on the first level that has a size.
-    target_file_size_base: u64 = 64 << 20, Live, Compaction, Both, AnyTime;
-    /// Growth of that from level to level.
-    target_file_size_multiplier: i32 = 1, Live, Compaction, Both, AnyTime;
     /// Cuts files before they reach that size rather than after.
     target_file_size_is_upper_bound: bool = false, Accepted("the size is a target; files end at the boundary nearest to it"), Compaction, New, AnyTime;
-    /// Bytes of level 1.
-    max_bytes_for_level_base: u64 = 256 << 20, Live, Compaction, Both, AnyTime;
-    /// Growth of that from level to level.
-    max_bytes_for_level_multiplier: f64 = 10.0, Live, Compaction, Both, AnyTime;
-    /// More growth, level by level.
-    max_bytes_for_level_multiplier_additional: Vec<i32> = vec![1; 7], Live, Compaction, Both, AnyTime;
-    /// Sizes levels from the last one up, so that space amplification stays near 1.1.
-    level_compaction_dynamic_level_bytes: bool = true, Live, Compaction, Both, AtOpen;
-    /// With dynamic level sizes, chooses the number of levels and their sizes by cost, and lets
-    /// level 0 hold up to four times its trigger while writers are held back; false for RocksDB's
-    /// rule.
-    level_shape_by_cost: bool = true, Live, Compaction, Own, AnyTime;
-    /// Merges runs and flushes idle memtables where reads have spent as much time on them as that
-    /// takes.
-    compaction_for_reads: bool = true, Live, Compaction, Own, AnyTime;
     /// Cuts files where those of the next level end; later RocksDB always does.
     level_compaction_dynamic_file_size: bool = true, Accepted("files are always cut where those of the next level end"), Compaction, Old, AtOpen;
-    /// Bytes that one compaction may read; 0 for 25 files.
-    max_compaction_bytes: u64 = 0, Live, Compaction, Both, AnyTime;
     /// Lets inputs exceed that; later RocksDB always does.
     ignore_max_compaction_bytes_for_input: bool = true, Accepted("the limit bounds the overlap with the level after next"), Compaction, Old, AnyTime;
-    /// Starts no compaction by itself.
-    disable_auto_compactions: bool = false, Live, Compaction, Both, AnyTime;
-    /// Seconds after which data is rewritten; the largest value but one for 30 days.
-    ttl: u64 = u64::MAX - 1, Live, Compaction, Both, AnyTime;
-    /// Seconds after which a file is rewritten in place; the largest value but one lets compaction
-    /// filters decide.
-    periodic_compaction_seconds: u64 = u64::MAX - 1, Live, Compaction, Both, AnyTime;
-    /// Reads for each byte of a file that found no value in it, by samples, from which on it is
-    /// compacted; 0 never. Beside `compaction_for_reads`, which needs no number.
-    read_triggered_compaction_threshold: f64 = 0.0, Live, Compaction, New, AnyTime;
     /// Seconds that a file of the last level is left alone before its garbage is collected.
     bottommost_file_compaction_delay: u32 = 0, Accepted("a file is looked at once no snapshot needs its garbage"), Compaction, New, AnyTime;
     /// Keeps recent data off the last level, in seconds; 0 for none.
@@ -172,7 +130,7 @@ option_table! {
     /// Temperature of the last level's files, as the MANIFEST and listings give it; it does not
     /// change their path.
     last_level_temperature: Temperature = Temperature::Unknown, Live, Compaction, Both, AnyTime;
-    /// The same for new files that no other option gives a temperature.
+    /// Temperature of new files to which no other option gives one.
     default_write_temperature: Temperature = Temperature::Unknown, Live, Compaction, New, AnyTime;
     /// Temperature of files that name none.
     default_temperature: Temperature = Temperature::Unknown, Accepted("advice for a filesystem that keeps files by temperature; here paths do"), Compaction, New, AtOpen;
@@ -188,7 +146,7 @@ option_table! {
     optimize_filters_for_hits: bool = false, Live, Table, Both, AtOpen;
     /// Reads each new file back and checks it.
     paranoid_file_checks: bool = false, Live, Durability, Both, AnyTime;
-    /// What is checked in new files, as bits.
+    /// Checks of new files, as bits.
     verify_output_flags: u32 = 0, Accepted("use paranoid_file_checks"), Durability, New, AnyTime;
     /// Checks the order of entries in flushes and compactions; later RocksDB always does.
     check_flush_compaction_key_order: bool = true, Accepted("order is always checked"), Durability, Old, AnyTime;
@@ -225,7 +183,7 @@ option_table! {
     blob_compaction_readahead_size: u64 = 0, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
     /// First level whose values go into blob files.
     blob_file_starting_level: i32 = 0, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
-    /// Whether fresh blobs go into the blob cache.
+    /// Fresh blobs that go into the blob cache.
     prepopulate_blob_cache: PrepopulateBlobCache = PrepopulateBlobCache::Disable, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
     /// Writes large values to blob files before the flush.
     enable_blob_direct_write: bool = false, Refused("blob files are read, and not written yet"), Blobs, New, AtOpen;

@@ -16,7 +16,7 @@ impl TableFilter {
         TableFilter(Arc::new(wanted))
     }
 
-    /// Whether a table is read.
+    /// Returns whether a table is read.
     pub fn wants(&self, properties: &TableProperties) -> bool {
         (self.0)(properties)
     }
@@ -105,8 +105,8 @@ pub struct ReadOptions {
     /// Time after which the read fails with `TimedOut`; `None` for no limit. Looked at between
     /// files and between the moves of an iterator, whose time runs from when it was made.
     pub deadline: Option<Duration>,
-    /// The same as a moment: microseconds since 1970, by the system's clock. The earlier of the two
-    /// counts.
+    /// The deadline as a moment: microseconds since 1970, by the system's clock. The earlier of the
+    /// two counts.
     pub deadline_at: Option<u64>,
     /// Deletes files that the iterator held in the background rather than in the caller's thread.
     /// They always are.
@@ -223,7 +223,7 @@ pub struct CompactRangeOptions {
     pub change_level: bool,
     /// Where to; -1 for the highest level that fits.
     pub target_level: i32,
-    /// Whether the last level is rewritten.
+    /// Rewriting of the last level.
     pub bottommost_level_compaction: BottommostLevelCompaction,
     /// Starts at once even when that makes writers wait.
     pub allow_write_stall: bool,
@@ -375,14 +375,13 @@ pub struct ImportOptions {
     pub move_files: bool,
 }
 
-/// What to count for the size of a key range. The names are those of RocksDB's
-/// `SizeApproximationOptions`.
+/// Parts of the size of a key range. The names are those of RocksDB's `SizeApproximationOptions`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SizeOptions {
-    /// What is in memtables.
+    /// Counts the data in memtables.
     pub include_memtables: bool,
-    /// What is in table files.
+    /// Counts the data in table files.
     pub include_files: bool,
     /// The share of the blob files that goes with the table files' share.
     pub include_blob_files: bool,

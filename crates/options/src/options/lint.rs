@@ -29,9 +29,9 @@ pub struct Finding {
     pub family: Option<String>,
     /// The option to change.
     pub option: &'static str,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub problem: String,
-    /// What to set instead.
+    /// The setting to use instead.
     pub instead: String,
 }
 
@@ -569,12 +569,12 @@ impl Linter<'_> {
     }
 }
 
-/// Whether one of the paths names no directory.
+/// Returns whether one of the paths names no directory.
 fn is_unnamed(paths: &[DbPath]) -> bool {
     paths.iter().any(|p| p.path.as_os_str().is_empty())
 }
 
-/// What does not fit together in these options, the database's first.
+/// Finds options that do not fit together, the database's first.
 pub fn lint<'a>(
     db: &DbOptions,
     families: impl IntoIterator<Item = (&'a str, &'a FamilyOptions)>,

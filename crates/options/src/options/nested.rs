@@ -25,11 +25,11 @@ option_table! {
     enabled: bool = false, Live, Compression, Both, AnyTime;
     /// Most bytes held back while samples for a dictionary are collected; 0 for the file's size.
     max_dict_buffer_bytes: u64 = 0, Live, Compression, Both, AnyTime;
-    /// Whether zstd's trainer or its plain dictionary maker builds the dictionary.
+    /// Builds dictionaries by zstd's trainer; false for its plain dictionary maker.
     use_zstd_dict_trainer: bool = true, Live, Compression, Both, AnyTime;
     /// A block is stored raw unless it shrinks to this many bytes per 1024.
     max_compressed_bytes_per_kb: i32 = 896, Live, Compression, New, AnyTime;
-    /// Whether zstd adds its own checksum to each frame.
+    /// Adds zstd's own checksum to each frame.
     checksum: bool = false, Accepted("every block has a checksum already"), Compression, New, AnyTime;
 }
 

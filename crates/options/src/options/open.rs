@@ -89,7 +89,7 @@ impl Options {
         }
     }
 
-    /// Whether an option may be changed while the database is open.
+    /// Returns whether an option may be changed while the database is open.
     pub fn is_mutable(name: &str) -> bool {
         let change = DbOptions::entry(name)
             .map(|e| e.info.change)

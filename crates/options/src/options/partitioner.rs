@@ -8,10 +8,10 @@ use esker_format::options_text::parse_pairs;
 use esker_status::{Error, Result};
 use std::sync::Arc;
 
-/// What a partitioner may know about its job.
+/// The job of a partitioner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionContext {
-    /// Whether the job was asked for.
+    /// True if the job was asked for.
     pub is_manual_compaction: bool,
     /// The level that the job writes to.
     pub output_level: u8,
@@ -19,10 +19,10 @@ pub struct PartitionContext {
 
 /// Decides where tables end, within one job.
 pub trait SstPartitioner: Send {
-    /// Whether `key`, the successor of `previous` in the order, begins another table. `file_size`
-    /// is what the present one has.
+    /// Returns whether `key`, the successor of `previous` in the order, begins another table.
+    /// `file_size` is what the present one has.
     fn should_partition(&mut self, previous: &[u8], key: &[u8], file_size: u64) -> bool;
-    /// Whether a table with these bounds may go to the next level as it is.
+    /// Returns whether a table with these bounds may go to the next level as it is.
     fn can_move(&mut self, smallest: &[u8], largest: &[u8]) -> bool;
 }
 

@@ -4,8 +4,8 @@ use super::*;
 use crate::options::text::{LoadRules, LoadedOptions};
 use esker_status::Result;
 
-/// What each release wrote with its defaults and some compression, put together from its tables of
-/// options.
+/// The options that each release wrote with its defaults and some compression, put together from
+/// its tables of options.
 const OLD: [(&str, &str); 5] = [
     ("4.13.0", include_str!("../../tests/data/OPTIONS-4.13.0")),
     ("5.8.0", include_str!("../../tests/data/OPTIONS-5.8.0")),

@@ -10,8 +10,8 @@ use esker_lsm::off_peak::DailyHours;
 /// Thirty days, in seconds: what RocksDB's "choose for me" means for `ttl`.
 const THIRTY_DAYS: u64 = 30 * 24 * 60 * 60;
 /// RocksDB's "choose for me" in `ttl` and `periodic_compaction_seconds`.
-const CHOOSE: u64 = u64::MAX - 1;
-/// What writers get when they are slowed and no rate is given.
+const CHOOSE: u64 = esker_lsm::policy::CHOOSE_SECONDS;
+/// The rate of slowed writers when none is given.
 const DEFAULT_DELAYED_WRITE_RATE: u64 = 16 << 20;
 
 /// Most jobs of a kind: each has a thread, and a number out of range must not exhaust the machine.
@@ -112,7 +112,7 @@ impl DbOptions {
 }
 
 impl FamilyOptions {
-    /// Whether tables are read back from end to end once they are written.
+    /// Returns whether tables are read back from end to end once they are written.
     pub fn checks_new_tables(&self) -> bool {
         self.paranoid_file_checks
             || self.table.verify_compression

@@ -24,7 +24,7 @@ option_table! {
     pin_l0_filter_and_index_blocks_in_cache: bool = false, Live, Table, Both, AtOpen;
     /// Keeps the tops of partitioned indexes and filters in the cache.
     pin_top_level_index_and_filter: bool = true, Live, Table, Both, AtOpen;
-    /// The same choices, one by one.
+    /// These choices, one by one.
     metadata_cache_options: MetadataCacheSettings = MetadataCacheSettings::default(), Live, Table, Both, AtOpen;
     /// How a block is found.
     index_type: IndexType = IndexType::BinarySearch, Live, Table, Both, AtOpen;
@@ -91,7 +91,7 @@ option_table! {
     index_shortening: IndexShortening = IndexShortening::ShortenSeparators, Live, Table, Both, AtOpen;
     /// Largest readahead that sequential reads grow to, in bytes.
     max_auto_readahead_size: usize = 256 << 10, Live, Read, Both, AtOpen;
-    /// Whether fresh blocks go into the block cache.
+    /// Fresh blocks that go into the block cache.
     prepopulate_block_cache: PrepopulateBlockCache = PrepopulateBlockCache::Disable, Accepted("blocks enter the cache when they are first read"), Table, Both, AnyTime;
     /// Readahead when sequential reading is noticed, in bytes.
     initial_auto_readahead_size: usize = 8 << 10, Live, Read, Both, AtOpen;

@@ -17,12 +17,12 @@ use std::fmt::Write as _;
 const NEWEST_KNOWN: (u32, u32) = (11, 9);
 /// The version that printed files name.
 const PRINTED_VERSION: &str = "7.8.3";
-/// What starts a comment that holds an option.
+/// The start of a comment that holds an option.
 const KEPT: &str = "#+ ";
 
 const TABLE_TITLE: &str = "TableOptions/BlockBasedTable";
 
-/// What to do about what cannot be taken over.
+/// Treatment of options that cannot be taken over.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadRules {
     /// Goes on at unknown names, and at values of known ones that cannot be read, when the file
@@ -47,7 +47,7 @@ pub struct Remark {
     pub reason: String,
 }
 
-/// What an OPTIONS file says.
+/// Contents of an OPTIONS file.
 #[derive(Clone, Debug, Default)]
 pub struct LoadedOptions {
     /// The RocksDB version that the file names.
@@ -56,7 +56,7 @@ pub struct LoadedOptions {
     pub db: DbOptions,
     /// The families' options, in the order of the file; `default` is first.
     pub families: Vec<(String, FamilyOptions)>,
-    /// What was not taken over: names of newer versions, refused values, objects of the
+    /// Options that were not taken over: names of newer versions, refused values, objects of the
     /// application.
     pub remarks: Vec<Remark>,
 }
@@ -126,7 +126,7 @@ pub fn without_paths(text: &str) -> String {
     kept.collect()
 }
 
-/// What one section is loaded with.
+/// Loads one section.
 struct Loader<'a> {
     rules: LoadRules,
     from_newer: bool,

@@ -5,7 +5,7 @@
 use esker_format::batch::WriteBatch;
 use std::collections::BTreeMap;
 
-/// What is to become of a record.
+/// Fate of a record.
 #[derive(Clone, Debug)]
 pub enum WalDecision {
     /// It is replayed.
@@ -22,7 +22,7 @@ pub enum WalDecision {
 
 /// Decides about the records of the log while a database is opened.
 ///
-/// What is passed over is gone: the logs are deleted once their data is in tables.
+/// A record that is passed over is lost: the logs are deleted once their data is in tables.
 pub trait WalFilter: Send + Sync {
     /// The filter's name, for errors.
     fn name(&self) -> &str;

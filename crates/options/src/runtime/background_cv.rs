@@ -114,7 +114,7 @@ impl BackgroundCv {
         self.state.lock().at_work
     }
 
-    /// Whether [`BackgroundCv::close`] was called.
+    /// Returns whether [`BackgroundCv::close`] was called.
     #[inline]
     pub fn is_closing(&self) -> bool {
         self.state.lock().closing

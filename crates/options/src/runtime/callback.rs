@@ -12,7 +12,7 @@ use esker_format::FamilyId;
 use esker_status::{Error, ErrorKind};
 use std::cell::Cell;
 
-/// What a callback is told of.
+/// The event of a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
     /// A flush of this family, with the number of the oldest memtable that it takes.
@@ -38,13 +38,13 @@ impl Callback {
         Callback { before }
     }
 
-    /// What this thread is told of, when it is in a callback.
+    /// Returns the event of the callback that this thread is in.
     #[inline]
     pub fn current() -> Option<Told> {
         INSIDE.get()
     }
 
-    /// Whether this thread is in one.
+    /// Returns whether this thread is in one.
     #[inline]
     pub fn is_inside() -> bool {
         Self::current().is_some()

@@ -5,7 +5,7 @@
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicUsize, Ordering};
 
-/// Whether compactions are to end.
+/// The request that compactions end.
 #[derive(Debug, Default)]
 pub struct CompactionAbort {
     /// Compactions end, and none begins, while above 0.

@@ -24,12 +24,12 @@ const TUNE_PERIODS: u64 = 100;
 /// How far below the given rate tuning goes.
 const TUNE_RANGE: u64 = 20;
 
-/// What a [`RateLimiter`] limits.
+/// Kinds of I/O that a [`RateLimiter`] limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateLimiterMode {
-    /// What compactions read.
+    /// Reads of compactions.
     ReadsOnly,
-    /// What flushes and compactions write.
+    /// Writes of flushes and compactions.
     #[default]
     WritesOnly,
     /// Both together.
@@ -71,7 +71,7 @@ pub struct RateLimiterOptions {
     pub refill_period_us: u64,
     /// One in this many urgent requests waits with the others.
     pub fairness: u32,
-    /// What is limited.
+    /// The kinds of I/O that are limited.
     pub mode: RateLimiterMode,
     /// Lowers the rate while less is used.
     pub auto_tuned: bool,
@@ -172,7 +172,7 @@ impl RateLimiter {
         })
     }
 
-    /// What is limited.
+    /// Returns the kinds of I/O that are limited.
     pub fn mode(&self) -> RateLimiterMode {
         self.mode
     }
@@ -207,12 +207,12 @@ impl RateLimiter {
         sum(&self.requests, priority)
     }
 
-    /// Whether what jobs write is limited.
+    /// Returns whether what jobs write is limited.
     pub fn limits_writes(&self) -> bool {
         self.mode != RateLimiterMode::ReadsOnly
     }
 
-    /// Whether what compactions read is limited.
+    /// Returns whether what compactions read is limited.
     pub fn limits_reads(&self) -> bool {
         self.mode != RateLimiterMode::WritesOnly
     }

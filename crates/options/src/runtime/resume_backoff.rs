@@ -13,8 +13,8 @@ pub struct ResumeBackoff {
 }
 
 impl ResumeBackoff {
-    /// Whether the caller may try now; the next attempt is due `interval_us` later. A `most` below
-    /// 0 is no limit on attempts.
+    /// Returns whether the caller may try now; the next attempt is due `interval_us` later. A
+    /// `most` below 0 is no limit on attempts.
     pub fn may_try(&self, now_us: u64, interval_us: u64, most: i32) -> bool {
         if u32::try_from(most).is_ok_and(|most| self.attempts.load(Ordering::Relaxed) >= most) {
             return false;

@@ -12,7 +12,7 @@ use esker_format::FamilyId;
 use esker_sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank};
 
-/// What changed: a set of these.
+/// A set of changes.
 pub type Marks = u8;
 /// The family's memtables.
 pub const MEMTABLES: Marks = 1;
@@ -50,7 +50,7 @@ impl WorkInbox {
         u64::try_from(self.table_bytes.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Whether the space of some family's tables is bounded.
+    /// Returns whether the space of some family's tables is bounded.
     pub fn is_space_bounded(&self) -> bool {
         self.bounded.load(Ordering::Relaxed) > 0
     }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 const MB: usize = 1 << 20;
 /// Prices of a database at rest.
-const NOTHING: Prices<'_> = Prices {
+const NOTHING: MemoryValues<'_> = MemoryValues {
     cache: &|_| BudgetSlopes {
         gain: 0.0,
         loss: 0.0,
@@ -14,8 +14,8 @@ const NOTHING: Prices<'_> = Prices {
 };
 
 /// A budget of a thousand megabytes, split in the middle.
-fn middle() -> Moment {
-    Moment {
+fn middle() -> ControllerInput {
+    ControllerInput {
         total: 1000 * MB,
         cache: 500 * MB,
         memtables: 500 * MB,
@@ -31,7 +31,7 @@ fn slopes(gain: f64, loss: f64) -> BudgetSlopes {
 }
 
 /// Carries a decision out.
-fn carry_out(now: &mut Moment, decision: &BudgetDecision) {
+fn carry_out(now: &mut ControllerInput, decision: &BudgetDecision) {
     match decision.to {
         Some(BudgetSide::BlockCache) => {
             now.cache += decision.bytes;
@@ -48,9 +48,9 @@ fn carry_out(now: &mut Moment, decision: &BudgetDecision) {
 /// Looks `times` times at a load that `worth` prices by the split.
 fn run(
     controller: &mut Controller,
-    now: &mut Moment,
+    now: &mut ControllerInput,
     times: usize,
-    mut worth: impl FnMut(&Moment) -> (BudgetSlopes, f64),
+    mut worth: impl FnMut(&ControllerInput) -> (BudgetSlopes, f64),
 ) -> Vec<BudgetDecision> {
     let mut all = Vec::new();
     for _ in 0..times {
@@ -58,14 +58,14 @@ fn run(
         let worth = RefCell::new(&mut worth);
         let with_cache = |cache: usize| {
             let memtables = 1000 * MB - cache;
-            let then = Moment {
+            let then = ControllerInput {
                 cache,
                 memtables,
                 ..*now
             };
             (worth.borrow_mut())(&then)
         };
-        let prices = Prices {
+        let prices = MemoryValues {
             cache: &|cache| with_cache(cache).0,
             memtables: &|share| with_cache(1000 * MB - share).1,
         };
@@ -118,7 +118,7 @@ fn an_idle_database_moves_nothing() {
 }
 
 /// Worth that falls with what a side has, like that of most loads: equal at 600 MB of cache.
-fn mixed(now: &Moment) -> (BudgetSlopes, f64) {
+fn mixed(now: &ControllerInput) -> (BudgetSlopes, f64) {
     let cache = 60_000.0 / (now.cache / MB) as f64;
     let memtables = 40_000.0 / (now.memtables / MB) as f64;
     (slopes(cache, cache), memtables)
@@ -178,7 +178,7 @@ fn a_new_phase_turns_the_direction_after_a_rest() {
 fn a_side_below_its_minimum_takes_what_it_lacks() {
     let mut controller = Controller::default();
     // What other owners hold came out of the cache.
-    let mut now = Moment {
+    let mut now = ControllerInput {
         cache: 10 * MB,
         ..middle()
     };
@@ -196,7 +196,7 @@ fn a_clear_gain_moves_no_further_than_where_both_are_worth_the_same() {
     let mut controller = Controller::default();
     let mut now = middle();
     // The cache gains much as long as it has less than 680 MB.
-    let cliff = |m: &Moment| match m.cache / MB {
+    let cliff = |m: &ControllerInput| match m.cache / MB {
         0..680 => (slopes(900.0, 900.0), 10.0),
         _ => (slopes(0.0, 900.0), 10.0),
     };
