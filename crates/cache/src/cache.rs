@@ -2,8 +2,8 @@
 
 use crate::CacheKey;
 use crate::clock::ClockShard;
-use crate::entry::{Entry, Glimpse, Looked, Pinned, Priority, Removed};
-use crate::flights::{Flight, Flights};
+use crate::entry::{Entry, Glimpse, GlimpseSource, Pinned, Priority, RemovedEntries};
+use crate::flights::{Flight, PendingReads};
 use crate::ghost::{Ghost, GhostCurve};
 use crate::options::{CacheFull, CacheKind, CacheOptions};
 use crate::shard::Shard;
@@ -13,10 +13,10 @@ use crate::tier::{Tier, TierUsage};
 use esker_sync::{CachePadded, Rank};
 use std::fmt;
 
-type Locked<V> = CachePadded<Mutex<Shard<V>>>;
+type LockedShard<V> = CachePadded<Mutex<Shard<V>>>;
 
 enum Shards<V> {
-    Lru(Box<[Locked<V>]>),
+    Lru(Box<[LockedShard<V>]>),
     Clock(Box<[ClockShard<V>]>),
 }
 
@@ -48,9 +48,9 @@ pub struct Cache<V> {
     options: Mutex<CacheOptions>,
     /// Bytes of the capacity that are used for something else.
     reserved: AtomicUsize,
-    /// What is charged for an entry beside its value.
+    /// Charge of an entry beside its value.
     metadata: usize,
-    flights: Flights,
+    flights: PendingReads,
     ghost: Ghost,
     tier: Option<Box<dyn Tier<V>>>,
 }
@@ -94,8 +94,8 @@ impl<V> Shards<V> {
         Shards::Clock((0..number).map(|_| shard()).collect())
     }
 
-    /// What a shard of this kind takes for an entry, in its allocation and, where that does not
-    /// depend on the table, beside it.
+    /// Memory that a shard of this kind takes for an entry, in its allocation and, where that does
+    /// not depend on the table, beside it.
     fn metadata(&self) -> usize {
         match self {
             Shards::Lru(_) => Entry::<V>::metadata() + Shard::<V>::bytes_per_entry(),
@@ -142,7 +142,7 @@ impl<V> Cache<V> {
             metadata,
             options: Mutex::new(Self::OPTIONS_RANK, options),
             reserved: AtomicUsize::new(0),
-            flights: Flights::new(),
+            flights: PendingReads::new(),
             ghost: Ghost::new(),
             tier,
         };
@@ -174,7 +174,7 @@ impl<V> Cache<V> {
         let hash = key.hash();
         let found = match &self.shards {
             Shards::Lru(shards) => (of_hash(shards, hash).lock().lookup(key, hash))
-                .map(|held| Glimpse(Looked::Pinned(held))),
+                .map(|held| Glimpse(GlimpseSource::Pinned(held))),
             Shards::Clock(shards) => of_hash(shards, hash).glimpse(key, hash),
         };
         if self.ghost.has(hash)
@@ -221,8 +221,8 @@ impl<V> Cache<V> {
             self.ghost.used(hash, charge);
         }
         let mut removed = match self.tier {
-            Some(_) => Removed::for_tier(),
-            None => Removed::new(),
+            Some(_) => RemovedEntries::for_tier(),
+            None => RemovedEntries::new(),
         };
         let kept = match &self.shards {
             Shards::Lru(shards) => (of_hash(shards, hash).lock()).insert(&held, hash, &mut removed),
@@ -261,12 +261,12 @@ impl<V> Cache<V> {
         Ok(held)
     }
 
-    /// What the second tier holds; `None` without one.
+    /// Usage of the second tier; `None` without one.
     pub fn tier_usage(&self) -> Option<TierUsage> {
         self.tier.as_ref().map(|tier| tier.usage())
     }
 
-    /// Whether [`Cache::insert_if_room`] would take a value of this charge.
+    /// Returns whether [`Cache::insert_if_room`] would take a value of this charge.
     pub fn has_room(&self, key: CacheKey, charge: usize) -> bool {
         let hash = key.hash();
         let charge = charge + self.metadata;
@@ -299,7 +299,7 @@ impl<V> Cache<V> {
             tier.erase(key);
         }
         let hash = key.hash();
-        let mut removed = Removed::new();
+        let mut removed = RemovedEntries::new();
         match &self.shards {
             Shards::Lru(shards) => of_hash(shards, hash).lock().erase(key, hash, &mut removed),
             Shards::Clock(shards) => of_hash(shards, hash).erase(key, hash, &mut removed),
@@ -309,7 +309,7 @@ impl<V> Cache<V> {
     /// Removes the entries for which `keep` is false, shard by shard.
     pub fn retain(&self, mut keep: impl FnMut(CacheEntry<'_, V>) -> bool) {
         // Those of all shards are dropped at the end, under no lock.
-        let mut removed = Removed::new();
+        let mut removed = RemovedEntries::new();
         for_each_shard!(self, shard, shard.retain(&mut keep, &mut removed));
     }
 
@@ -329,7 +329,7 @@ impl<V> Cache<V> {
 
     /// Changes the limits (the number of shards stays); entries that no longer fit leave.
     fn reconfigure(&self, change: impl FnOnce(&mut CacheOptions)) {
-        let mut removed = Removed::new();
+        let mut removed = RemovedEntries::new();
         let mut options = self.options.lock();
         change(&mut options);
         let left = options
@@ -426,12 +426,12 @@ impl<V> Cache<V> {
         self.ghost.watch(most, Box::new(now_ns));
     }
 
-    /// Whether the uses of this key are counted, which stand for those of many others.
+    /// Returns whether the uses of this key are counted, which stand for those of many others.
     pub fn is_watched(&self, key: CacheKey) -> bool {
         self.ghost.has(key.hash())
     }
 
-    /// What was counted since the last call; `None` before [`Cache::watch`].
+    /// Takes the curve counted since the last call; `None` before [`Cache::watch`].
     pub fn take_ghost_curve(&self) -> Option<GhostCurve> {
         self.ghost.take_curve()
     }

@@ -113,7 +113,7 @@ impl<V> Pinned<V> {
 }
 
 impl<V> Pinned<V> {
-    /// What the cache charges for it; 0 for a value that is in none.
+    /// Charge of the cache for it; 0 for a value that is in none.
     #[inline]
     pub fn charge(&self) -> usize {
         self.0.charge
@@ -144,20 +144,20 @@ impl<V: fmt::Debug> fmt::Debug for Pinned<V> {
 /// A value for a short look: in a clock it is found and left without a write to a shared line.
 ///
 /// Keep few of them at a time: each takes one of a handful of places that a thread has for them.
-pub struct Glimpse<V>(pub(crate) Looked<V>);
+pub struct Glimpse<V>(pub(crate) GlimpseSource<V>);
 
-pub(crate) enum Looked<V> {
+pub(crate) enum GlimpseSource<V> {
     Pinned(Pinned<V>),
     Guarded(SlotGuard<Entry<V>>),
 }
 
 impl<V> Glimpse<V> {
-    /// What the cache charges for it.
+    /// Charge of the cache for it.
     #[inline]
     pub fn charge(&self) -> usize {
         match &self.0 {
-            Looked::Pinned(held) => held.charge(),
-            Looked::Guarded(entry) => entry.charge,
+            GlimpseSource::Pinned(held) => held.charge(),
+            GlimpseSource::Guarded(entry) => entry.charge,
         }
     }
 }
@@ -167,15 +167,15 @@ impl<V> Deref for Glimpse<V> {
     #[inline]
     fn deref(&self) -> &V {
         match &self.0 {
-            Looked::Pinned(held) => held,
-            Looked::Guarded(entry) => &entry.value,
+            GlimpseSource::Pinned(held) => held,
+            GlimpseSource::Guarded(entry) => &entry.value,
         }
     }
 }
 
 /// Values that left a shard, on their way to be dropped outside its lock. The first few need no
 /// allocation.
-pub(crate) struct Removed<V> {
+pub(crate) struct RemovedEntries<V> {
     few: [Option<Pinned<V>>; 4],
     len: usize,
     rest: Vec<Pinned<V>>,
@@ -183,9 +183,9 @@ pub(crate) struct Removed<V> {
     used: Option<Vec<Pinned<V>>>,
 }
 
-impl<V> Removed<V> {
+impl<V> RemovedEntries<V> {
     pub(crate) fn new() -> Self {
-        Removed {
+        RemovedEntries {
             few: [None, None, None, None],
             len: 0,
             rest: Vec::new(),
@@ -195,9 +195,9 @@ impl<V> Removed<V> {
 
     /// A list that tells used values apart.
     pub(crate) fn for_tier() -> Self {
-        Removed {
+        RemovedEntries {
             used: Some(Vec::new()),
-            ..Removed::new()
+            ..RemovedEntries::new()
         }
     }
 

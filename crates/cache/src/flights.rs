@@ -13,18 +13,18 @@ use esker_sync::{CachePadded, Rank};
 const STRIPES: usize = if cfg!(loom) { 1 } else { 16 };
 
 #[derive(Default)]
-struct InFlight {
+struct PendingKeys {
     keys: Vec<CacheKey>,
     /// Threads that wait for a key of this stripe.
     waiting: usize,
 }
 
 struct Stripe {
-    state: Mutex<InFlight>,
+    state: Mutex<PendingKeys>,
     landed: Condvar,
 }
 
-pub(crate) struct Flights(Box<[CachePadded<Stripe>]>);
+pub(crate) struct PendingReads(Box<[CachePadded<Stripe>]>);
 
 /// The right to read the value of a key; it ends when this is dropped.
 pub struct Flight<'a> {
@@ -48,15 +48,15 @@ impl std::fmt::Debug for Flight<'_> {
     }
 }
 
-impl Flights {
+impl PendingReads {
     pub(crate) fn new() -> Self {
         let stripe = || {
             CachePadded::new(Stripe {
-                state: Mutex::new(Rank::LEAF, InFlight::default()),
+                state: Mutex::new(Rank::LEAF, PendingKeys::default()),
                 landed: Condvar::new(),
             })
         };
-        Flights((0..STRIPES).map(|_| stripe()).collect())
+        PendingReads((0..STRIPES).map(|_| stripe()).collect())
     }
 
     /// The right to read `key`, at once; `None` after another thread's flight has ended.

@@ -22,7 +22,7 @@ use std::fmt;
 
 /// Most sampled keys of a large cache.
 const KEYS_MAX: usize = 4096;
-/// The same of a small one.
+/// Fewest keys, for a small cache.
 const KEYS_MAX_LEAST: usize = 256;
 /// Sampled keys that a cache of the largest capacity should have, when its values are small.
 const KEYS_WANTED: u64 = 2048;
@@ -38,7 +38,7 @@ const STEPS: usize = 64;
 /// A clock in nanoseconds.
 pub(crate) type NowNs = Box<dyn Fn() -> u64 + Send + Sync>;
 
-/// What caches of other capacities would have hit, since the curve was last taken.
+/// Hits that caches of other capacities would have had since the curve was last taken.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GhostCurve {
     /// Bytes of capacity between two steps.
@@ -161,7 +161,7 @@ impl KeyList {
     }
 }
 
-struct State {
+struct GhostState {
     stack: KeyList,
     curve: GhostCurve,
     /// Capacities beyond this are of no interest.
@@ -174,7 +174,7 @@ pub(crate) struct Ghost {
     /// A key is sampled when its sixteen bits are below; 0 while nobody watches. Every look-up
     /// reads it, so it has a line to itself.
     sampled_below: CachePadded<AtomicU32>,
-    state: Mutex<Option<Box<State>>>,
+    state: Mutex<Option<Box<GhostState>>>,
     /// Uses that found the state locked.
     passed: AtomicU64,
     read_ns: AtomicU64,
@@ -229,7 +229,7 @@ impl Ghost {
         // A few hundred are enough for a small cache, which should not pay for more.
         let small_values = usize::try_from(most as u64 / VALUE_BYTES / 8).unwrap_or(usize::MAX);
         let keys_max = small_values.clamp(KEYS_MAX_LEAST, KEYS_MAX);
-        *self.state.lock() = Some(Box::new(State {
+        *self.state.lock() = Some(Box::new(GhostState {
             stack: KeyList::new(2 * keys_max),
             curve,
             most: most as u64,
@@ -238,7 +238,7 @@ impl Ghost {
         self.sampled_below.store(share, Ordering::Relaxed);
     }
 
-    /// Whether the key with this hash is in the sample.
+    /// Returns whether the key with this hash is in the sample.
     #[inline(always)]
     pub(crate) fn has(&self, hash: u64) -> bool {
         sixteen_bits(hash) < self.sampled_below.load(Ordering::Relaxed)

@@ -21,7 +21,7 @@ impl Default for Links {
     }
 }
 
-/// What a list is threaded through.
+/// Slots that a list is threaded through.
 pub(crate) trait Slots {
     fn links(&mut self, slot: u32) -> &mut Links;
 }

@@ -8,10 +8,11 @@
 //! that is not pinned.
 //!
 //! Invariant: `usage` is the sum of the charges of all entries, which is the sum over the three
-//! lists. Nothing here locks or drops values: what leaves is handed to the caller in a [`Removed`].
+//! lists. Nothing here locks or drops values: what leaves is handed to the caller in a
+//! [`RemovedEntries`].
 
 use crate::CacheKey;
-use crate::entry::{Pinned, Priority, Removed};
+use crate::entry::{Pinned, Priority, RemovedEntries};
 use crate::lru::{Links, List, NIL, Slots};
 use crate::stats::{CacheEntry, CacheStats};
 use hashbrown::HashTable;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 /// The table says a slot is taken, so it holds a value.
 const TAKEN: &str = "a slot named by the table or a list is taken";
 
-struct Slot<V> {
+struct LruSlot<V> {
     key: CacheKey,
     value: Option<Pinned<V>>,
     charge: usize,
@@ -32,7 +33,7 @@ struct Slot<V> {
     hit: bool,
 }
 
-struct Slab<V>(Vec<Slot<V>>);
+struct Slab<V>(Vec<LruSlot<V>>);
 
 impl<V> Slots for Slab<V> {
     #[inline]
@@ -73,13 +74,13 @@ impl<V> Shard<V> {
 
     /// Bytes of the table and the slab for an entry, were both full.
     pub(crate) const fn bytes_per_entry() -> usize {
-        size_of::<Slot<V>>() + size_of::<u32>()
+        size_of::<LruSlot<V>>() + size_of::<u32>()
     }
 
     /// Bytes of the table and the slab.
     pub(crate) fn overhead(&self) -> usize {
         self.table.allocation_size()
-            + self.slab.0.capacity() * size_of::<Slot<V>>()
+            + self.slab.0.capacity() * size_of::<LruSlot<V>>()
             + self.free.capacity() * size_of::<u32>()
     }
 
@@ -90,7 +91,7 @@ impl<V> Shard<V> {
         strict: bool,
         low: f64,
         high: f64,
-        out: &mut Removed<V>,
+        out: &mut RemovedEntries<V>,
     ) {
         let share = |ratio: f64| (ratio > 0.0).then_some((capacity as f64 * ratio) as usize);
         self.capacity = capacity;
@@ -181,7 +182,7 @@ impl<V> Shard<V> {
     }
 
     /// Makes room for `incoming` bytes; looks past at most `patience` pinned entries.
-    fn evict(&mut self, incoming: usize, mut patience: usize, out: &mut Removed<V>) {
+    fn evict(&mut self, incoming: usize, mut patience: usize, out: &mut RemovedEntries<V>) {
         for pool in 0..3 {
             // Each entry of the pool is looked at once: pinned ones go round to the recent end.
             let mut left = self.pools[pool].len;
@@ -210,7 +211,7 @@ impl<V> Shard<V> {
         Arc::strong_count(&self.slab.0[slot as usize].value.as_ref().expect(TAKEN).0) > 1
     }
 
-    fn remove_slot(&mut self, slot: u32, out: &mut Removed<V>) {
+    fn remove_slot(&mut self, slot: u32, out: &mut RemovedEntries<V>) {
         let value = self.take(slot);
         out.push(value);
     }
@@ -229,7 +230,12 @@ impl<V> Shard<V> {
     }
 
     /// Adds an entry, displacing one of the same key. False: refused by a strict limit.
-    pub(crate) fn insert(&mut self, value: &Pinned<V>, hash: u64, out: &mut Removed<V>) -> bool {
+    pub(crate) fn insert(
+        &mut self,
+        value: &Pinned<V>,
+        hash: u64,
+        out: &mut RemovedEntries<V>,
+    ) -> bool {
         let (key, charge, priority) = (value.0.key, value.0.charge, value.0.priority);
         if let Some(old) = self.find(key, hash) {
             self.stats.replaced += 1;
@@ -249,7 +255,7 @@ impl<V> Shard<V> {
         }
         self.usage += charge;
         self.stats.came(priority, charge);
-        let slot = self.take_slot(Slot {
+        let slot = self.take_slot(LruSlot {
             key,
             value: Some(value.clone()),
             charge,
@@ -268,7 +274,8 @@ impl<V> Shard<V> {
         true
     }
 
-    /// Whether an entry of this charge can be added without another's leaving, and is not there.
+    /// Returns whether an entry of this charge can be added without another's leaving, and is not
+    /// there.
     pub(crate) fn has_room(&self, key: CacheKey, hash: u64, charge: usize) -> bool {
         self.usage.saturating_add(charge) <= self.capacity && self.find(key, hash).is_none()
     }
@@ -278,11 +285,11 @@ impl<V> Shard<V> {
         if !self.has_room(value.0.key, hash, value.0.charge) {
             return false;
         }
-        let mut nothing = Removed::new();
+        let mut nothing = RemovedEntries::new();
         self.insert(value, hash, &mut nothing)
     }
 
-    fn take_slot(&mut self, entry: Slot<V>) -> u32 {
+    fn take_slot(&mut self, entry: LruSlot<V>) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.slab.0[slot as usize] = entry;
             return slot;
@@ -292,7 +299,7 @@ impl<V> Shard<V> {
         slot
     }
 
-    pub(crate) fn erase(&mut self, key: CacheKey, hash: u64, out: &mut Removed<V>) -> bool {
+    pub(crate) fn erase(&mut self, key: CacheKey, hash: u64, out: &mut RemovedEntries<V>) -> bool {
         let found = self.find(key, hash);
         if let Some(slot) = found {
             self.remove_slot(slot, out);
@@ -304,7 +311,7 @@ impl<V> Shard<V> {
     pub(crate) fn retain(
         &mut self,
         mut keep: impl FnMut(CacheEntry<'_, V>) -> bool,
-        out: &mut Removed<V>,
+        out: &mut RemovedEntries<V>,
     ) {
         for slot in 0..self.slab.0.len() as u32 {
             if let Some(entry) = self.entry(slot)

@@ -1,5 +1,5 @@
-//! What a cache tells about itself. Hits and misses are not here: a counter that all readers write
-//! would cost more than a hit, and those who look blocks up count anyway.
+//! Figures of a cache. Hits and misses are not here: a counter that all readers write would cost
+//! more than a hit, and those who look blocks up count anyway.
 
 use crate::CacheKey;
 use crate::entry::Priority;
@@ -74,8 +74,8 @@ pub struct CacheEntry<'a, V> {
     pub charge: usize,
     /// The priority it was inserted with.
     pub priority: Priority,
-    /// Whether a lookup found it since it was inserted; a clock forgets that in time.
+    /// True if a lookup found it since it was inserted; a clock forgets that in time.
     pub hit: bool,
-    /// Whether somebody holds it.
+    /// True if somebody holds it.
     pub pinned: bool,
 }

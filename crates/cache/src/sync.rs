@@ -68,7 +68,7 @@ mod real {
             }
         }
 
-        /// The same for a short look.
+        /// Guards the value for a short look.
         #[inline]
         pub(crate) fn guard_if(&self, f: impl FnOnce(&T) -> bool) -> Option<SlotGuard<T>> {
             let guard = self.0.load();

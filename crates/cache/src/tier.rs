@@ -21,7 +21,7 @@ pub trait Tier<V>: Send + Sync {
     fn memory(&self) -> usize;
 }
 
-/// What a second tier holds.
+/// Contents of a second tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierUsage {
     /// Values.

@@ -9,9 +9,9 @@
 use std::hash::Hasher;
 use twox_hash::{XxHash3_64, XxHash3_128, XxHash32, XxHash64};
 
-/// What XXH3 checksums multiply the type byte by.
+/// The factor of the type byte in XXH3 checksums.
 const LAST_BYTE_FACTOR: u32 = 0x6b90_83d9;
-/// What the CRC mask adds.
+/// The number that the CRC mask adds.
 const MASK_DELTA: u32 = 0xa282_ead8;
 
 /// CRC-32C (Castagnoli) of `data`.
@@ -148,8 +148,8 @@ impl ChecksumType {
     }
 }
 
-/// What a file of format version 6 or above adds to the checksum of what it holds at `offset`.
-/// A `base` of 0 means an older file, which adds nothing.
+/// Returns the number that a file of format version 6 or above adds to the checksum of the bytes at
+/// `offset`. A `base` of 0 means an older file, which adds nothing.
 #[inline]
 pub fn context_modifier(base: u32, offset: u64) -> u32 {
     if base == 0 {

@@ -26,7 +26,7 @@ pub const FOOTER_LEN: usize = 32;
 pub struct BlobFileHeader {
     /// The family whose values it holds.
     pub family: FamilyId,
-    /// Whether values expire; not used by integrated blob files.
+    /// True if values expire; not used by integrated blob files.
     pub has_ttl: bool,
     /// The codec of every value.
     pub compression: u8,

@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is left.
+    /// Returns the bytes that are left.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
-    /// Whether nothing is left.
+    /// Returns whether nothing is left.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()

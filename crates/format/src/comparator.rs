@@ -32,13 +32,13 @@ pub trait Comparator: Send + Sync {
     fn name(&self) -> &str;
     /// Compares two user keys.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
-    /// Whether keys with different bytes can compare equal. Hash indexes and, unless
+    /// Returns whether keys with different bytes can compare equal. Hash indexes and, unless
     /// [`Comparator::filters_by_bytes`] says otherwise, filters are then not used.
     fn can_keys_with_different_bytes_be_equal(&self) -> bool {
         true
     }
-    /// Whether filters may be used, which tell keys apart by their bytes: a key is then found only
-    /// by the bytes that it was written with.
+    /// Returns whether filters may be used, which tell keys apart by their bytes: a key is then
+    /// found only by the bytes that it was written with.
     fn filters_by_bytes(&self) -> bool {
         !self.can_keys_with_different_bytes_be_equal()
     }
@@ -57,7 +57,7 @@ pub trait Comparator: Send + Sync {
     /// Compares two timestamps; larger is later. Only asked when [`Comparator::timestamp_size`] is
     /// not 0.
     ///
-    /// What is provided takes them for versions of the empty key, of which the later sorts first.
+    /// The default takes them for versions of the empty key, of which the later sorts first.
     fn compare_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
         self.compare(b, a)
     }
@@ -109,13 +109,13 @@ impl KeyOrder {
         }
     }
 
-    /// Whether this is plain byte order: fast paths may compare prefixes as integers.
+    /// Returns whether this is plain byte order: fast paths may compare prefixes as integers.
     #[inline]
     pub fn is_bytewise(&self) -> bool {
         matches!(self, KeyOrder::Bytewise)
     }
 
-    /// Whether keys without their timestamps are in plain byte order.
+    /// Returns whether keys without their timestamps are in plain byte order.
     pub fn is_bytewise_without_timestamp(&self) -> bool {
         matches!(self, KeyOrder::Bytewise | KeyOrder::BytewiseU64Ts)
     }
@@ -130,7 +130,7 @@ impl KeyOrder {
         }
     }
 
-    /// Whether keys with different bytes can be equal.
+    /// Returns whether keys with different bytes can be equal.
     pub fn can_keys_with_different_bytes_be_equal(&self) -> bool {
         match self {
             KeyOrder::Custom(c) => c.can_keys_with_different_bytes_be_equal(),
@@ -138,7 +138,7 @@ impl KeyOrder {
         }
     }
 
-    /// Whether filters, which tell keys apart by their bytes, may be used.
+    /// Returns whether filters, which tell keys apart by their bytes, may be used.
     pub fn filters_by_bytes(&self) -> bool {
         match self {
             KeyOrder::Custom(c) => c.filters_by_bytes(),
@@ -172,7 +172,7 @@ impl KeyOrder {
         }
     }
 
-    /// Whether two user keys are the same key.
+    /// Returns whether two user keys are the same key.
     #[inline]
     pub fn equal(&self, a: &[u8], b: &[u8]) -> bool {
         match self {
@@ -181,7 +181,7 @@ impl KeyOrder {
         }
     }
 
-    /// Whether two user keys are versions of one key: the same but for their timestamps.
+    /// Returns whether two user keys are versions of one key: the same but for their timestamps.
     #[inline]
     pub fn same_without_timestamp(&self, a: &[u8], b: &[u8]) -> bool {
         match self {

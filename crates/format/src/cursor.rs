@@ -9,7 +9,7 @@ use esker_status::Result;
 /// until the next move. After a move that ends in `!valid()`, `status()` tells the end of the data
 /// (`Ok`) from a failure; a caller that drops data because a cursor ended must look at it.
 pub trait Cursor {
-    /// Whether the cursor stands on an entry.
+    /// Returns whether the cursor stands on an entry.
     fn valid(&self) -> bool;
     /// To the first entry.
     fn seek_to_first(&mut self);
@@ -35,13 +35,13 @@ pub trait Cursor {
     }
     /// `Ok`, or why the cursor stopped.
     fn status(&self) -> Result<()>;
-    /// Whether the next entry is known, before the cursor moves, to have another user key. False
-    /// says nothing. Only while valid.
+    /// Returns whether the next entry is known, before the cursor moves, to have another user key.
+    /// False says nothing. Only while valid.
     #[inline]
     fn next_is_another_key(&self) -> bool {
         false
     }
-    /// The same of the previous entry.
+    /// Returns whether the previous entry is known to have another user key.
     #[inline]
     fn prev_is_another_key(&self) -> bool {
         false
@@ -52,9 +52,9 @@ pub trait Cursor {
     fn begin_seek(&mut self, target: &[u8]) {
         let _ = target;
     }
-    /// Whether a seek put off reading the entry that it found: the cursor is valid, and `key` is a
-    /// bound, at or before that entry (after a seek backward: at or after it). Neither `value` nor
-    /// `next` nor `prev` may be called until [`Cursor::read_deferred`] was.
+    /// Returns whether a seek put off reading the entry that it found: the cursor is valid, and
+    /// `key` is a bound, at or before that entry (after a seek backward: at or after it). Neither
+    /// `value` nor `next` nor `prev` may be called until [`Cursor::read_deferred`] was.
     #[inline]
     fn is_deferred(&self) -> bool {
         false
@@ -69,7 +69,7 @@ pub trait Cursor {
     fn next_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
         let _ = (limits, batch);
     }
-    /// The same going backward.
+    /// Collects entries going backward.
     #[inline]
     fn prev_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
         let _ = (limits, batch);

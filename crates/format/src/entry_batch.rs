@@ -9,7 +9,7 @@ use crate::ids::Seq;
 /// A longer internal key is left to single steps.
 pub(crate) const KEY_MAX: usize = 64;
 
-/// What an entry has to be to get into a batch.
+/// Conditions on an entry of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchLimits<'a> {
     /// Entries in the batch.
@@ -22,14 +22,14 @@ pub struct BatchLimits<'a> {
 
 /// Which way a batch went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     Forward,
     Backward,
 }
 
 /// An entry of a batch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedEntry {
     pub(crate) key_len: u32,
     /// Where its value stands in the block.
     pub(crate) value: (u32, u32),
@@ -40,7 +40,7 @@ pub(crate) struct Decoded {
 #[derive(Debug, Default)]
 pub struct EntryBatch {
     pub(crate) keys: Vec<[u8; KEY_MAX]>,
-    pub(crate) entries: Vec<Decoded>,
+    pub(crate) entries: Vec<DecodedEntry>,
 }
 
 impl EntryBatch {
@@ -50,7 +50,7 @@ impl EntryBatch {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

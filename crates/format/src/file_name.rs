@@ -21,7 +21,7 @@ pub const ARCHIVE_DIR: &str = "archive";
 /// The directory for files that recovery does not trust.
 pub const LOST_DIR: &str = "lost";
 
-/// What a file is, by its name.
+/// The kind of a file, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileKind {
     /// `NNNNNN.log`.
@@ -97,7 +97,8 @@ pub fn old_info_log_name(unix_us: u64) -> String {
     format!("LOG.old.{unix_us}")
 }
 
-/// What a file is and its number (0 for the kinds without one); `None` for foreign names.
+/// Returns the kind of a file and its number (0 for the kinds without one); `None` for foreign
+/// names.
 pub fn parse_file_name(name: &str) -> Option<(FileKind, FileNo)> {
     let plain = match name {
         CURRENT => Some(FileKind::Current),

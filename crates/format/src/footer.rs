@@ -27,7 +27,7 @@ pub const FORMAT_VERSION_MIN_WRITTEN: u32 = 2;
 
 /// The last eight bytes of a table file.
 pub const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
-/// The same for version 0.
+/// The magic number of version 0.
 pub const MAGIC_V0: u64 = 0xdb47_7524_8b80_fb57;
 const MAGIC_PLAIN: [u64; 2] = [0x8242_2296_63bf_9564, 0x4f34_18eb_7a8f_13b8];
 const MAGIC_CUCKOO: u64 = 0x9267_89d0_c5f1_7873;
@@ -46,7 +46,7 @@ impl BlockHandle {
     /// No block.
     pub const NULL: BlockHandle = BlockHandle { offset: 0, size: 0 };
 
-    /// Whether this names no block.
+    /// Returns whether this names no block.
     pub fn is_null(self) -> bool {
         self == Self::NULL
     }
@@ -104,18 +104,18 @@ impl BlockHandle {
     }
 }
 
-/// What the end of a table file says.
+/// The footer of a table file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footer {
     /// `format_version` of the file.
     pub version: u32,
-    /// What the blocks' trailers hold.
+    /// The checksum in the trailers of blocks.
     pub checksum: ChecksumType,
     /// The block of names and handles that leads to everything else.
     pub metaindex: BlockHandle,
     /// The index; null from version 6 on, where the metaindex entry `rocksdb.index` leads to it.
     pub index: BlockHandle,
-    /// What context checksums are based on (not 0) from version 6 on; 0 before.
+    /// The base of context checksums (not 0) from version 6 on; 0 before.
     pub base_context_checksum: u32,
 }
 

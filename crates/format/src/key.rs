@@ -11,7 +11,7 @@ use std::fmt;
 /// Bytes of the trailer.
 pub const TRAILER_LEN: usize = 8;
 
-/// What an entry is. The numbers are those on disk.
+/// The type of an entry. The numbers are those on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ValueType {
@@ -101,7 +101,7 @@ pub struct ParsedKey<'a> {
     pub user: &'a [u8],
     /// The write it belongs to.
     pub seq: Seq,
-    /// What it is.
+    /// Its type.
     pub kind: ValueType,
 }
 
@@ -169,7 +169,7 @@ impl InternalKey {
     pub fn range_end_sentinel(user: &[u8]) -> Self {
         Self::new(user, Seq::MAX, ValueType::RangeDeletion)
     }
-    /// Whether this is a [`InternalKey::range_end_sentinel`].
+    /// Returns whether this is a [`InternalKey::range_end_sentinel`].
     pub fn is_range_end_sentinel(&self) -> bool {
         trailer(&self.0) == pack(Seq::MAX, ValueType::RangeDeletion)
     }

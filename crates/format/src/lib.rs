@@ -1,4 +1,4 @@
-//! What bytes mean: keys and their order, batches, log records, blocks, filters, footers,
+//! The meaning of bytes: keys and their order, batches, log records, blocks, filters, footers,
 //! properties, version edits, OPTIONS text and file names.
 //!
 //! No I/O and no policy: every function here turns values into bytes or bytes into values, checks

@@ -17,7 +17,7 @@ pub const RECYCLABLE_HEADER_LEN: usize = 11;
 /// Unknown types with this bit may be skipped.
 pub const IGNORABLE_MASK: u8 = 0x80;
 
-/// What a physical record is.
+/// The type of a physical record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordType {
@@ -74,7 +74,7 @@ impl RecordType {
         })
     }
 
-    /// Whether the header carries the log number.
+    /// Returns whether the header carries the log number.
     #[inline]
     pub fn is_recyclable(self) -> bool {
         matches!(
@@ -99,7 +99,7 @@ impl RecordType {
     }
 }
 
-/// What the record about the preceding log says.
+/// The record about the preceding log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predecessor {
     /// Its number.
@@ -155,7 +155,7 @@ pub fn decode_timestamp_sizes(body: &[u8]) -> Result<Vec<(FamilyId, u16)>> {
     Ok(sizes)
 }
 
-/// What recovery does about a damaged write-ahead log; RocksDB's numbers.
+/// Treatment of a damaged write-ahead log by recovery; RocksDB's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum RecoveryMode {

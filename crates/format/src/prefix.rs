@@ -11,7 +11,7 @@ pub trait SliceTransform: Send + Sync {
     fn name(&self) -> &str;
     /// The prefix of a key that is in the domain; it must be a prefix of `key`'s bytes.
     fn transform<'a>(&self, key: &'a [u8]) -> &'a [u8];
-    /// Whether the key has a prefix.
+    /// Returns whether the key has a prefix.
     fn in_domain(&self, key: &[u8]) -> bool;
     /// The length that full prefixes have, where there is one.
     fn full_length(&self) -> Option<usize> {

@@ -43,7 +43,7 @@ pub fn without_global_seqno(block: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// One way to store a field: its bytes (or nothing when it need not be stored), and back.
-trait Stored<T> {
+trait FieldCodec<T> {
     fn put(value: &T) -> Option<Vec<u8>>;
     fn take(bytes: &[u8]) -> Option<T>;
 }
@@ -59,8 +59,8 @@ fn take_varint(bytes: &[u8]) -> Option<u64> {
 }
 
 /// varint64, always written.
-struct Always;
-impl Stored<u64> for Always {
+struct EachNumber;
+impl FieldCodec<u64> for EachNumber {
     fn put(v: &u64) -> Option<Vec<u8>> {
         Some(varint(*v))
     }
@@ -68,7 +68,7 @@ impl Stored<u64> for Always {
         take_varint(bytes)
     }
 }
-impl Stored<bool> for Always {
+impl FieldCodec<bool> for EachNumber {
     fn put(v: &bool) -> Option<Vec<u8>> {
         Some(varint(u64::from(*v)))
     }
@@ -78,8 +78,8 @@ impl Stored<bool> for Always {
 }
 
 /// varint64, written when not 0 (or true).
-struct Nonzero;
-impl Stored<u64> for Nonzero {
+struct NumberNotZero;
+impl FieldCodec<u64> for NumberNotZero {
     fn put(v: &u64) -> Option<Vec<u8>> {
         (*v != 0).then(|| varint(*v))
     }
@@ -87,7 +87,7 @@ impl Stored<u64> for Nonzero {
         take_varint(bytes)
     }
 }
-impl Stored<bool> for Nonzero {
+impl FieldCodec<bool> for NumberNotZero {
     fn put(v: &bool) -> Option<Vec<u8>> {
         v.then(|| varint(1))
     }
@@ -97,8 +97,8 @@ impl Stored<bool> for Nonzero {
 }
 
 /// varint64 0, written when false.
-struct UnlessTrue;
-impl Stored<bool> for UnlessTrue {
+struct ZeroIfFalse;
+impl FieldCodec<bool> for ZeroIfFalse {
     fn put(v: &bool) -> Option<Vec<u8>> {
         (!v).then(|| varint(0))
     }
@@ -109,7 +109,7 @@ impl Stored<bool> for UnlessTrue {
 
 /// varint64(s), written when present.
 struct Present;
-impl Stored<Option<u64>> for Present {
+impl FieldCodec<Option<u64>> for Present {
     fn put(v: &Option<u64>) -> Option<Vec<u8>> {
         v.map(varint)
     }
@@ -117,7 +117,7 @@ impl Stored<Option<u64>> for Present {
         take_varint(bytes).map(Some)
     }
 }
-impl Stored<Option<(u64, u64)>> for Present {
+impl FieldCodec<Option<(u64, u64)>> for Present {
     fn put(v: &Option<(u64, u64)>) -> Option<Vec<u8>> {
         v.map(|(a, b)| [varint(a), varint(b)].concat())
     }
@@ -128,8 +128,8 @@ impl Stored<Option<(u64, u64)>> for Present {
 }
 
 /// fixed32 or fixed64, written when present.
-struct Fixed;
-impl Stored<Option<u32>> for Fixed {
+struct FixedNumber;
+impl FieldCodec<Option<u32>> for FixedNumber {
     fn put(v: &Option<u32>) -> Option<Vec<u8>> {
         v.map(|v| v.to_le_bytes().to_vec())
     }
@@ -137,7 +137,7 @@ impl Stored<Option<u32>> for Fixed {
         fixed32_at(bytes, 0).map(Some)
     }
 }
-impl Stored<Option<u64>> for Fixed {
+impl FieldCodec<Option<u64>> for FixedNumber {
     fn put(v: &Option<u64>) -> Option<Vec<u8>> {
         v.map(|v| v.to_le_bytes().to_vec())
     }
@@ -147,8 +147,8 @@ impl Stored<Option<u64>> for Fixed {
 }
 
 /// The digit 1 or 0, written when present.
-struct Digit;
-impl Stored<Option<bool>> for Digit {
+struct OptionalDigit;
+impl FieldCodec<Option<bool>> for OptionalDigit {
     fn put(v: &Option<bool>) -> Option<Vec<u8>> {
         v.map(|v| vec![b'0' + u8::from(v)])
     }
@@ -163,7 +163,7 @@ impl Stored<Option<bool>> for Digit {
 
 /// Bytes as they are, written when not empty.
 struct Raw;
-impl Stored<String> for Raw {
+impl FieldCodec<String> for Raw {
     fn put(v: &String) -> Option<Vec<u8>> {
         (!v.is_empty()).then(|| v.as_bytes().to_vec())
     }
@@ -171,7 +171,7 @@ impl Stored<String> for Raw {
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 }
-impl Stored<Vec<u8>> for Raw {
+impl FieldCodec<Vec<u8>> for Raw {
     fn put(v: &Vec<u8>) -> Option<Vec<u8>> {
         (!v.is_empty()).then(|| v.clone())
     }
@@ -182,7 +182,7 @@ impl Stored<Vec<u8>> for Raw {
 
 macro_rules! table_properties {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr, $name:literal, $how:ident;)*) => {
-        /// What a table file says about itself.
+        /// Properties of a table file.
         ///
         /// Fields carry RocksDB's names. Sizes are bytes, times Unix seconds with 0 for unknown.
         #[derive(Clone, Debug, PartialEq, Eq)]
@@ -208,7 +208,7 @@ macro_rules! table_properties {
             pub fn encode(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
                 let mut pairs = self.user_collected.clone();
                 pairs.retain(|name, _| !Self::NAMES.iter().any(|n| n.as_bytes() == name));
-                $(if let Some(value) = <$how as Stored<$type>>::put(&self.$field) {
+                $(if let Some(value) = <$how as FieldCodec<$type>>::put(&self.$field) {
                     pairs.insert($name.as_bytes().to_vec(), value);
                 })*
                 pairs.into_iter().collect()
@@ -216,7 +216,7 @@ macro_rules! table_properties {
 
             fn set(&mut self, name: &[u8], value: &[u8]) {
                 match std::str::from_utf8(name).unwrap_or_default() {
-                    $($name => if let Some(v) = <$how as Stored<$type>>::take(value) {
+                    $($name => if let Some(v) = <$how as FieldCodec<$type>>::take(value) {
                         self.$field = v;
                     },)*
                     _ => {
@@ -230,85 +230,85 @@ macro_rules! table_properties {
 
 table_properties! {
     /// The file's number in the database that wrote it.
-    orig_file_number: u64 = 0, "rocksdb.original.file.number", Always;
+    orig_file_number: u64 = 0, "rocksdb.original.file.number", EachNumber;
     /// Stored bytes of all data blocks.
-    data_size: u64 = 0, "rocksdb.data.size", Always;
+    data_size: u64 = 0, "rocksdb.data.size", EachNumber;
     /// Stored bytes of the index, trailers included.
-    index_size: u64 = 0, "rocksdb.index.size", Always;
+    index_size: u64 = 0, "rocksdb.index.size", EachNumber;
     /// Partitions of a two-level index.
-    index_partitions: u64 = 0, "rocksdb.index.partitions", Nonzero;
+    index_partitions: u64 = 0, "rocksdb.index.partitions", NumberNotZero;
     /// Stored bytes of the top level of a two-level index.
-    top_level_index_size: u64 = 0, "rocksdb.top-level.index.size", Nonzero;
-    /// Whether index keys are user keys.
-    index_key_is_user_key: bool = false, "rocksdb.index.key.is.user.key", Always;
-    /// Whether handles in the index are delta encoded.
-    index_value_is_delta_encoded: bool = false, "rocksdb.index.value.is.delta.encoded", Always;
-    /// Whether a user-defined index is the primary one.
-    udi_is_primary_index: u64 = 0, "rocksdb.udi.is.primary.index", Nonzero;
+    top_level_index_size: u64 = 0, "rocksdb.top-level.index.size", NumberNotZero;
+    /// True if index keys are user keys.
+    index_key_is_user_key: bool = false, "rocksdb.index.key.is.user.key", EachNumber;
+    /// True if handles in the index are delta encoded.
+    index_value_is_delta_encoded: bool = false, "rocksdb.index.value.is.delta.encoded", EachNumber;
+    /// Not 0 if a user-defined index is the primary one.
+    udi_is_primary_index: u64 = 0, "rocksdb.udi.is.primary.index", NumberNotZero;
     /// Stored bytes of the filter.
-    filter_size: u64 = 0, "rocksdb.filter.size", Always;
+    filter_size: u64 = 0, "rocksdb.filter.size", EachNumber;
     /// Bytes of internal keys before any encoding.
-    raw_key_size: u64 = 0, "rocksdb.raw.key.size", Always;
+    raw_key_size: u64 = 0, "rocksdb.raw.key.size", EachNumber;
     /// Bytes of values before any encoding.
-    raw_value_size: u64 = 0, "rocksdb.raw.value.size", Always;
+    raw_value_size: u64 = 0, "rocksdb.raw.value.size", EachNumber;
     /// Data blocks.
-    num_data_blocks: u64 = 0, "rocksdb.num.data.blocks", Always;
+    num_data_blocks: u64 = 0, "rocksdb.num.data.blocks", EachNumber;
     /// Data blocks stored raw because they did not compress well.
     num_data_blocks_compression_rejected: u64 = 0,
-        "rocksdb.num.data.blocks.compression.rejected", Nonzero;
+        "rocksdb.num.data.blocks.compression.rejected", NumberNotZero;
     /// Data blocks that compression was not tried on.
     num_data_blocks_compression_bypassed: u64 = 0,
-        "rocksdb.num.data.blocks.compression.bypassed", Nonzero;
+        "rocksdb.num.data.blocks.compression.bypassed", NumberNotZero;
     /// Blocks marked as suited to interpolation search.
-    num_uniform_blocks: u64 = 0, "rocksdb.num.uniform.blocks", Nonzero;
+    num_uniform_blocks: u64 = 0, "rocksdb.num.uniform.blocks", NumberNotZero;
     /// Entries, range tombstones included.
-    num_entries: u64 = 0, "rocksdb.num.entries", Always;
+    num_entries: u64 = 0, "rocksdb.num.entries", EachNumber;
     /// Keys and prefixes added to the filter.
-    num_filter_entries: u64 = 0, "rocksdb.num.filter_entries", Always;
+    num_filter_entries: u64 = 0, "rocksdb.num.filter_entries", EachNumber;
     /// Deletions of every kind, range tombstones included.
-    num_deletions: u64 = 0, "rocksdb.deleted.keys", Always;
+    num_deletions: u64 = 0, "rocksdb.deleted.keys", EachNumber;
     /// Merge operands.
-    num_merge_operands: u64 = 0, "rocksdb.merge.operands", Always;
+    num_merge_operands: u64 = 0, "rocksdb.merge.operands", EachNumber;
     /// Range tombstones.
-    num_range_deletions: u64 = 0, "rocksdb.num.range-deletions", Always;
+    num_range_deletions: u64 = 0, "rocksdb.num.range-deletions", EachNumber;
     /// The `format_version`; 0 when the writer did not say. From 5 on the entry counts are exact.
-    format_version: u64 = 0, "rocksdb.format.version", Always;
+    format_version: u64 = 0, "rocksdb.format.version", EachNumber;
     /// Length of all keys, when they have one; 0 otherwise.
-    fixed_key_len: u64 = 0, "rocksdb.fixed.key.length", Always;
+    fixed_key_len: u64 = 0, "rocksdb.fixed.key.length", EachNumber;
     /// The column family's number; `i32::MAX` as u64 for unknown.
-    column_family_id: u64 = i32::MAX as u64, "rocksdb.column.family.id", Always;
+    column_family_id: u64 = i32::MAX as u64, "rocksdb.column.family.id", EachNumber;
     /// The column family's name.
     column_family_name: String = String::new(), "rocksdb.column.family.name", Raw;
     /// When the oldest data was first written to a file.
-    creation_time: u64 = 0, "rocksdb.creation.time", Always;
+    creation_time: u64 = 0, "rocksdb.creation.time", EachNumber;
     /// When the oldest key was written.
-    oldest_key_time: u64 = 0, "rocksdb.oldest.key.time", Always;
+    oldest_key_time: u64 = 0, "rocksdb.oldest.key.time", EachNumber;
     /// When the newest key was written.
-    newest_key_time: u64 = 0, "rocksdb.newest.key.time", Always;
+    newest_key_time: u64 = 0, "rocksdb.newest.key.time", EachNumber;
     /// When the file was made.
-    file_creation_time: u64 = 0, "rocksdb.file.creation.time", Nonzero;
+    file_creation_time: u64 = 0, "rocksdb.file.creation.time", NumberNotZero;
     /// Estimated data size under a slow codec.
     slow_compression_estimated_data_size: u64 = 0,
-        "rocksdb.sample_for_compression.slow.data.size", Nonzero;
+        "rocksdb.sample_for_compression.slow.data.size", NumberNotZero;
     /// Estimated data size under a fast codec.
     fast_compression_estimated_data_size: u64 = 0,
-        "rocksdb.sample_for_compression.fast.data.size", Nonzero;
+        "rocksdb.sample_for_compression.fast.data.size", NumberNotZero;
     /// Offset of the first byte after the data blocks.
-    tail_start_offset: u64 = 0, "rocksdb.tail.start.offset", Nonzero;
-    /// Whether keys carry their user-defined timestamps.
+    tail_start_offset: u64 = 0, "rocksdb.tail.start.offset", NumberNotZero;
+    /// True if keys carry their user-defined timestamps.
     user_defined_timestamps_persisted: bool = true,
-        "rocksdb.user.defined.timestamps.persisted", UnlessTrue;
+        "rocksdb.user.defined.timestamps.persisted", ZeroIfFalse;
     /// The largest sequence number of any entry.
     key_largest_seqno: Option<u64> = None, "rocksdb.key.largest.seqno", Present;
     /// The smallest sequence number of any entry.
     key_smallest_seqno: Option<u64> = None, "rocksdb.key.smallest.seqno", Present;
     /// Restart interval of data blocks.
-    data_block_restart_interval: u64 = 0, "rocksdb.data.block.restart.interval", Nonzero;
+    data_block_restart_interval: u64 = 0, "rocksdb.data.block.restart.interval", NumberNotZero;
     /// Restart interval of index blocks.
-    index_block_restart_interval: u64 = 0, "rocksdb.index.block.restart.interval", Nonzero;
-    /// Whether data blocks keep keys and values apart.
+    index_block_restart_interval: u64 = 0, "rocksdb.index.block.restart.interval", NumberNotZero;
+    /// True if data blocks keep keys and values apart.
     separate_key_value_in_data_block: bool = false,
-        "rocksdb.separate.key.value.in.data.block", Nonzero;
+        "rocksdb.separate.key.value.in.data.block", NumberNotZero;
     /// The database's id.
     db_id: String = String::new(), "rocksdb.creating.db.identity", Raw;
     /// The session that wrote the file.
@@ -332,19 +332,19 @@ table_properties! {
     /// Sequence numbers and when they were written; see [`TableProperties::seqno_times`].
     seqno_to_time_mapping: Vec<u8> = Vec::new(), "rocksdb.seqno.time.map", Raw;
     /// The index type as RocksDB numbers it. Required by RocksDB 11.
-    index_type: Option<u32> = None, "rocksdb.block.based.table.index.type", Fixed;
-    /// Whether the filter holds whole keys; absent means it may be asked.
-    whole_key_filtering: Option<bool> = None, "rocksdb.block.based.table.whole.key.filtering", Digit;
-    /// Whether the filter holds prefixes; absent means it may be asked.
-    prefix_filtering: Option<bool> = None, "rocksdb.block.based.table.prefix.filtering", Digit;
-    /// Whether filter partitions need not line up with index partitions.
+    index_type: Option<u32> = None, "rocksdb.block.based.table.index.type", FixedNumber;
+    /// True if the filter holds whole keys; absent means it may be asked.
+    whole_key_filtering: Option<bool> = None, "rocksdb.block.based.table.whole.key.filtering", OptionalDigit;
+    /// True if the filter holds prefixes; absent means it may be asked.
+    prefix_filtering: Option<bool> = None, "rocksdb.block.based.table.prefix.filtering", OptionalDigit;
+    /// True if filter partitions need not line up with index partitions.
     decoupled_partitioned_filters: Option<bool> = None,
-        "rocksdb.block.based.table.decoupled.partitioned.filters", Digit;
+        "rocksdb.block.based.table.decoupled.partitioned.filters", OptionalDigit;
     /// Version of a file made for ingestion; absent in files that a database wrote.
-    external_sst_file_version: Option<u32> = None, "rocksdb.external_sst_file.version", Fixed;
+    external_sst_file_version: Option<u32> = None, "rocksdb.external_sst_file.version", FixedNumber;
     /// The sequence number that an ingested file's entries stand for.
     external_sst_file_global_seqno: Option<u64> = None,
-        "rocksdb.external_sst_file.global_seqno", Fixed;
+        "rocksdb.external_sst_file.global_seqno", FixedNumber;
     /// The smallest user-defined timestamp, as raw bytes.
     timestamp_min: Vec<u8> = Vec::new(), "rocksdb.timestamp_min", Raw;
     /// The largest user-defined timestamp, as raw bytes.
@@ -379,7 +379,7 @@ impl PropertiesDecoder {
         Ok(())
     }
 
-    /// What the pairs said.
+    /// Returns the properties of the pairs.
     pub fn finish(self) -> TableProperties {
         self.properties
     }

@@ -14,7 +14,7 @@ impl UniqueId {
     /// No identity: never checked.
     pub const NONE: UniqueId = UniqueId([0, 0]);
 
-    /// Whether this says nothing.
+    /// Returns whether this says nothing.
     pub fn is_none(self) -> bool {
         self == Self::NONE
     }

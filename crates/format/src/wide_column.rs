@@ -24,7 +24,7 @@ pub struct Column<'a> {
     pub name: &'a [u8],
     /// The value, or the encoded blob index when [`Column::in_blob`].
     pub value: &'a [u8],
-    /// Whether `value` is a blob index that must be resolved.
+    /// True if `value` is a blob index that must be resolved.
     pub in_blob: bool,
 }
 
@@ -164,7 +164,7 @@ pub fn default_column(entity: &[u8]) -> Result<Option<Column<'_>>> {
         .filter(|c| c.name == DEFAULT_COLUMN))
 }
 
-/// Whether any column's value stands in a blob file.
+/// Returns whether any column's value stands in a blob file.
 pub fn has_blob_column(entity: &[u8]) -> Result<bool> {
     Ok(decode(entity)?.iter().any(|c| c.in_blob))
 }

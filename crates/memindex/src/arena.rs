@@ -51,13 +51,13 @@ struct Block {
 }
 
 #[derive(Debug)]
-struct Owned {
+struct OwnedBlock {
     start: NonNull<u8>,
     layout: Layout,
 }
 
-// SAFETY: an `Owned` is the sole owner of its memory, which any thread may free.
-unsafe impl Send for Owned {}
+// SAFETY: an `OwnedBlock` is the sole owner of its memory, which any thread may free.
+unsafe impl Send for OwnedBlock {}
 
 /// Memory handed out piece by piece; see the head of this file. `Send + Sync`.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub(crate) struct Arena {
     options: ArenaOptions,
     /// The block that each shard fills; null before its first piece.
     shards: Box<[CachePadded<AtomicPtr<Block>>]>,
-    blocks: Mutex<Vec<Owned>>,
+    blocks: Mutex<Vec<OwnedBlock>>,
     reserved: AtomicUsize,
 }
 
@@ -140,7 +140,7 @@ impl Arena {
     }
 
     /// Takes `size` bytes from the system, as a block with nothing handed out.
-    fn new_block(&self, blocks: &mut Vec<Owned>, size: usize, huge: bool) -> *mut Block {
+    fn new_block(&self, blocks: &mut Vec<OwnedBlock>, size: usize, huge: bool) -> *mut Block {
         let huge = huge && size >= HUGE_PAGE;
         let align = if huge { HUGE_PAGE } else { 64 };
         let layout =
@@ -161,7 +161,7 @@ impl Arena {
                 size,
             })
         };
-        blocks.push(Owned { start, layout });
+        blocks.push(OwnedBlock { start, layout });
         self.reserved.fetch_add(size, Ordering::Relaxed);
         block
     }

@@ -2,7 +2,7 @@
 
 use crate::entry::EntryPtr;
 use crate::index::{EntryPosition, TreeIndex};
-use crate::node::{Look, Node};
+use crate::node::{Node, NodeView};
 use crate::order::IndexOrder;
 use esker_sync::Arc;
 use std::cmp::Ordering;
@@ -55,7 +55,7 @@ impl<O: IndexOrder> TreeIndex<O> {
 #[derive(Clone, Copy)]
 struct At {
     leaf: NonNull<Node>,
-    look: Look,
+    look: NodeView,
     rank: usize,
     entry: EntryPtr,
 }
@@ -108,7 +108,7 @@ impl<O: IndexOrder, H: IndexHandle<O>> IndexCursor<O, H> {
         }
     }
 
-    /// Whether it stands on an entry.
+    /// Returns whether it stands on an entry.
     #[inline]
     pub fn valid(&self) -> bool {
         self.at.is_some()
@@ -189,7 +189,7 @@ impl<O: IndexOrder, H: IndexHandle<O>> IndexCursor<O, H> {
         }
     }
 
-    /// What keeps the index alive.
+    /// Returns the handle that keeps the index alive.
     pub fn handle(&self) -> &H {
         &self.handle
     }

@@ -92,7 +92,7 @@ pub(crate) unsafe fn size(entry: EntryPtr) -> usize {
     HEAD + key.len() + value.len()
 }
 
-/// Whether asking for lines does anything here.
+/// True where this processor can fetch cache lines ahead.
 pub(crate) const CAN_PREFETCH: bool = cfg!(all(target_arch = "x86_64", not(miri), not(loom)));
 
 /// Asks for the cache lines of an entry, or of nothing, that may have this many bytes. What is

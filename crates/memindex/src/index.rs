@@ -14,7 +14,7 @@
 
 use crate::arena::{Arena, ArenaOptions};
 use crate::entry::{self, EntryPtr};
-use crate::node::{self, Locked, Look, Node, Slot, Sought};
+use crate::node::{self, Node, NodeGuard, NodeView, SearchKey, Slot};
 use crate::order::IndexOrder;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering as Memory};
 use esker_sync::CachePadded;
@@ -57,7 +57,7 @@ impl<O> std::fmt::Debug for TreeIndex<O> {
 #[derive(Clone, Copy)]
 pub(crate) struct EntryPosition<'a> {
     pub(crate) leaf: &'a Node,
-    pub(crate) look: Look,
+    pub(crate) look: NodeView,
     pub(crate) rank: usize,
     pub(crate) entry: EntryPtr,
 }
@@ -68,7 +68,7 @@ impl<O> TreeIndex<O> {
         self.len.load(Memory::Relaxed)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.first().is_none()
     }
@@ -152,7 +152,7 @@ impl<O> TreeIndex<O> {
 #[inline(always)]
 fn place(
     leaf: &Node,
-    look: Look,
+    look: NodeView,
     rank: usize,
     entry: *mut entry::Entry,
 ) -> Option<EntryPosition<'_>> {
@@ -200,31 +200,31 @@ impl<O: IndexOrder> TreeIndex<O> {
         self.at_or_after(key).map(|p| self.entry(p.entry))
     }
 
-    /// Whether `key` is inside.
+    /// Returns whether `key` is inside.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.first_at_or_after(key)
             .is_some_and(|(k, _)| self.order.compare(k, key) == Ordering::Equal)
     }
 
     #[inline(always)]
-    pub(crate) fn sought<'k>(&self, key: &'k [u8]) -> Sought<'k> {
-        Sought {
+    pub(crate) fn sought<'k>(&self, key: &'k [u8]) -> SearchKey<'k> {
+        SearchKey {
             prefix: self.order.prefix(key),
             key,
         }
     }
 
-    /// Whether `sought`, which is beyond all that a node has, belongs to the nodes on its right:
-    /// the next of them.
+    /// Returns the node to the right if `sought`, which is beyond all that a node has, belongs to
+    /// the nodes on its right: the next of them.
     #[inline(always)]
-    fn beyond<'n>(&self, node: &'n Node, sought: Sought<'_>) -> Option<&'n Node> {
+    fn beyond<'n>(&self, node: &'n Node, sought: SearchKey<'_>) -> Option<&'n Node> {
         node.next()
             .filter(|next| next.begins_at_or_before(&self.order, sought))
     }
 
     /// The node of `level` to which `sought` belongs, or one on its left.
     #[inline(always)]
-    fn descend(&self, level: u32, sought: Sought<'_>) -> &Node {
+    fn descend(&self, level: u32, sought: SearchKey<'_>) -> &Node {
         let mut node = self.node_at(&self.root);
         while node.level() > level {
             let look = node.look();
@@ -463,7 +463,7 @@ impl<O: IndexOrder> TreeIndex<O> {
     /// A leaf to which `sought` belongs, or one on its left: the last one for keys that come in
     /// order.
     #[inline(always)]
-    fn leaf_for(&self, sought: Sought<'_>) -> &Node {
+    fn leaf_for(&self, sought: SearchKey<'_>) -> &Node {
         let last = self.node_at(&self.last_leaf);
         let look = last.look();
         if let Some(rank) = look.ranks.count().checked_sub(1)
@@ -478,8 +478,8 @@ impl<O: IndexOrder> TreeIndex<O> {
     /// Adds a slot to `node`, to which it belongs, or to one on its right; false when an equal key
     /// is inside.
     #[inline(always)]
-    fn insert(&self, node: &Node, sought: Sought<'_>, slot: Slot) -> bool {
-        let mut locked = Locked::new(node);
+    fn insert(&self, node: &Node, sought: SearchKey<'_>, slot: Slot) -> bool {
+        let mut locked = NodeGuard::new(node);
         let rank = loop {
             let look = locked.look();
             let rank = match locked.node.level() {
@@ -493,7 +493,7 @@ impl<O: IndexOrder> TreeIndex<O> {
                 break rank;
             };
             drop(locked);
-            locked = Locked::new(next);
+            locked = NodeGuard::new(next);
         };
         if locked.node.level() == 0 && self.has_equal(&locked, rank, sought) {
             return false;
@@ -506,10 +506,10 @@ impl<O: IndexOrder> TreeIndex<O> {
         true
     }
 
-    /// Whether the entry at `rank` of a leaf is `sought`'s equal. Behind the last rank there is
-    /// none: the low of the next leaf was found to be above.
+    /// Returns whether the entry at `rank` of a leaf is `sought`'s equal. Behind the last rank
+    /// there is none: the low of the next leaf was found to be above.
     #[inline(always)]
-    fn has_equal(&self, leaf: &Locked<'_>, rank: usize, sought: Sought<'_>) -> bool {
+    fn has_equal(&self, leaf: &NodeGuard<'_>, rank: usize, sought: SearchKey<'_>) -> bool {
         let (look, node) = (leaf.look(), leaf.node);
         if rank == look.ranks.count() || node.prefix_at(look, rank) != sought.prefix {
             return false;
@@ -520,7 +520,7 @@ impl<O: IndexOrder> TreeIndex<O> {
 
     /// Splits a full node and adds the slot to one of the halves.
     #[cold]
-    fn split(&self, locked: Locked<'_>, rank: usize, slot: Slot) {
+    fn split(&self, locked: NodeGuard<'_>, rank: usize, slot: Slot) {
         let level = locked.node.level();
         let right = new_node(&self.nodes, level);
         let is_last = locked.node.next().is_none();
@@ -535,7 +535,7 @@ impl<O: IndexOrder> TreeIndex<O> {
                 locked.split(keep, None, right);
                 locked.insert(rank, slot);
             } else {
-                let right_first = Locked::new(right);
+                let right_first = NodeGuard::new(right);
                 locked.split(keep, None, right);
                 right_first.insert(rank - keep, slot);
             }
@@ -556,7 +556,7 @@ impl<O: IndexOrder> TreeIndex<O> {
             entry: entry.as_ptr(),
             child: child.as_ptr(),
         };
-        let sought = Sought {
+        let sought = SearchKey {
             prefix,
             key: self.entry(entry).0,
         };
@@ -567,7 +567,7 @@ impl<O: IndexOrder> TreeIndex<O> {
                 return;
             }
             let above = new_node(&self.nodes, level);
-            let locked = Locked::new(above);
+            let locked = NodeGuard::new(above);
             locked.insert(
                 0,
                 Slot {

@@ -32,7 +32,7 @@ const LOCKED: u32 = 1;
 /// One split, as `version` counts.
 const SPLIT: u32 = 2;
 
-/// What leaves and inner nodes have in common. Aligned to 64.
+/// The part that leaves and inner nodes have in common. Aligned to 64.
 #[repr(C)]
 pub(crate) struct Node {
     ranks: AtomicU64,
@@ -57,19 +57,19 @@ pub(crate) struct Inner {
 
 /// A key with its first bytes as a number.
 #[derive(Clone, Copy)]
-pub(crate) struct Sought<'k> {
+pub(crate) struct SearchKey<'k> {
     pub(crate) prefix: u64,
     pub(crate) key: &'k [u8],
 }
 
-/// What a node showed at one moment: how often it had been split, and its slots.
+/// A node at one moment: the number of its splits, and its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Look {
+pub(crate) struct NodeView {
     splits: u32,
     pub(crate) ranks: Ranks,
 }
 
-/// What a slot holds; `child` is null in leaves, `entry` in the first slot of a level.
+/// The content of a slot; `child` is null in leaves, `entry` in the first slot of a level.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot {
     pub(crate) prefix: u64,
@@ -110,7 +110,7 @@ pub(crate) unsafe fn lay_out<'a>(room: NonNull<u8>, level: u32) -> &'a Node {
     }
 }
 
-/// What a node of `level` takes.
+/// Returns the size of a node of `level`.
 pub(crate) const fn bytes(level: u32) -> usize {
     let size = if level == 0 {
         size_of::<Node>()
@@ -181,17 +181,17 @@ impl Node {
         }
     }
 
-    /// What the node shows now.
+    /// Reads splits and slots of the node.
     #[inline(always)]
-    pub(crate) fn look(&self) -> Look {
+    pub(crate) fn look(&self) -> NodeView {
         let splits = self.version.load(Memory::Acquire) & !LOCKED;
         let ranks = Ranks(self.ranks.load(Memory::Acquire));
-        Look { splits, ranks }
+        NodeView { splits, ranks }
     }
 
-    /// Whether what was read from slots by `look` was theirs: nothing was given up since.
+    /// Returns whether what was read from slots by `look` was theirs: nothing was given up since.
     #[inline(always)]
-    pub(crate) fn holds(&self, look: Look) -> bool {
+    pub(crate) fn holds(&self, look: NodeView) -> bool {
         fence(Memory::Acquire);
         self.version.load(Memory::Relaxed) & !LOCKED == look.splits
     }
@@ -217,9 +217,13 @@ impl Node {
         (self.prefix(0), entry)
     }
 
-    /// Whether `sought` is the node's own or beyond it. It has a left neighbour.
+    /// Returns whether `sought` is the node's own or beyond it. It has a left neighbour.
     #[inline(always)]
-    pub(crate) fn begins_at_or_before<O: IndexOrder>(&self, order: &O, sought: Sought<'_>) -> bool {
+    pub(crate) fn begins_at_or_before<O: IndexOrder>(
+        &self,
+        order: &O,
+        sought: SearchKey<'_>,
+    ) -> bool {
         let (prefix, entry) = self.low();
         if prefix != sought.prefix {
             return prefix < sought.prefix;
@@ -231,19 +235,19 @@ impl Node {
     /// The entry of a rank that `look` shows. Null only when the slot was given up, or at the begin
     /// of an inner level.
     #[inline(always)]
-    pub(crate) fn entry_at(&self, look: Look, rank: usize) -> *mut Entry {
+    pub(crate) fn entry_at(&self, look: NodeView, rank: usize) -> *mut Entry {
         self.entry(look.ranks.slot(rank))
     }
 
     /// The first bytes of a rank that `look` shows.
     #[inline(always)]
-    pub(crate) fn prefix_at(&self, look: Look, rank: usize) -> u64 {
+    pub(crate) fn prefix_at(&self, look: NodeView, rank: usize) -> u64 {
         self.prefix(look.ranks.slot(rank))
     }
 
     /// The child of a rank that `look` shows.
     #[inline(always)]
-    pub(crate) fn child_at(&self, look: Look, rank: usize) -> Option<&Node> {
+    pub(crate) fn child_at(&self, look: NodeView, rank: usize) -> Option<&Node> {
         // SAFETY: as in `next`.
         unsafe {
             self.child(look.ranks.slot(rank))
@@ -255,7 +259,7 @@ impl Node {
     /// A walk to the right has come to `rank`, from an entry like which the next ones may be: asks
     /// for the one that comes some steps later, and in time for the leaf that it is in.
     #[inline(always)]
-    pub(crate) fn prefetch_ahead(&self, look: Look, rank: usize, like: EntryPtr) {
+    pub(crate) fn prefetch_ahead(&self, look: NodeView, rank: usize, like: EntryPtr) {
         if !entry::CAN_PREFETCH {
             return;
         }
@@ -272,9 +276,9 @@ impl Node {
         }
     }
 
-    /// The same for a walk to the left.
+    /// Prefetches for a walk to the left.
     #[inline(always)]
-    pub(crate) fn prefetch_behind(&self, look: Look, rank: usize, like: EntryPtr) {
+    pub(crate) fn prefetch_behind(&self, look: NodeView, rank: usize, like: EntryPtr) {
         if !entry::CAN_PREFETCH {
             return;
         }
@@ -294,14 +298,14 @@ impl Node {
 
     /// Asks for an entry, which may be another by now, or none.
     #[inline(always)]
-    fn prefetch_entry(&self, look: Look, rank: usize, like: EntryPtr) {
+    fn prefetch_entry(&self, look: NodeView, rank: usize, like: EntryPtr) {
         let entry = self.entry_at(look, rank.min(WIDTH - 1));
         // SAFETY: the caller's entry lives as long as the index.
         entry::prefetch(entry, unsafe { entry::size(like) });
     }
 
     /// The rank of this very entry.
-    pub(crate) fn rank_of(&self, look: Look, entry: EntryPtr) -> Option<usize> {
+    pub(crate) fn rank_of(&self, look: NodeView, entry: EntryPtr) -> Option<usize> {
         (0..look.ranks.count()).find(|&r| self.entry_at(look, r) == entry.as_ptr())
     }
 
@@ -315,7 +319,7 @@ impl Node {
         &self,
         order: &O,
         ranks: Ranks,
-        sought: Sought<'_>,
+        sought: SearchKey<'_>,
         least: usize,
         or_equal: bool,
     ) -> usize {
@@ -351,13 +355,23 @@ impl Node {
 
     /// Entries of a leaf before `sought`.
     #[inline(always)]
-    pub(crate) fn before<O: IndexOrder>(&self, order: &O, look: Look, sought: Sought<'_>) -> usize {
+    pub(crate) fn before<O: IndexOrder>(
+        &self,
+        order: &O,
+        look: NodeView,
+        sought: SearchKey<'_>,
+    ) -> usize {
         self.count_below(order, look.ranks, sought, 0, false)
     }
 
     /// Entries of a leaf at or before `sought`.
     #[inline(always)]
-    pub(crate) fn up_to<O: IndexOrder>(&self, order: &O, look: Look, sought: Sought<'_>) -> usize {
+    pub(crate) fn up_to<O: IndexOrder>(
+        &self,
+        order: &O,
+        look: NodeView,
+        sought: SearchKey<'_>,
+    ) -> usize {
         self.count_below(order, look.ranks, sought, 0, true)
     }
 
@@ -366,19 +380,19 @@ impl Node {
     pub(crate) fn child_rank<O: IndexOrder>(
         &self,
         order: &O,
-        look: Look,
-        sought: Sought<'_>,
+        look: NodeView,
+        sought: SearchKey<'_>,
     ) -> usize {
         self.count_below(order, look.ranks, sought, 1, true) - 1
     }
 }
 
 /// A node that one writer may change. No other does until it is dropped.
-pub(crate) struct Locked<'a> {
+pub(crate) struct NodeGuard<'a> {
     pub(crate) node: &'a Node,
 }
 
-impl<'a> Locked<'a> {
+impl<'a> NodeGuard<'a> {
     /// Waits for other writers; readers neither wait nor make wait.
     #[inline]
     pub(crate) fn new(node: &'a Node) -> Self {
@@ -396,23 +410,23 @@ impl<'a> Locked<'a> {
                     )
                     .is_ok()
             {
-                return Locked { node };
+                return NodeGuard { node };
             }
             spin_loop();
             yield_now();
         }
     }
 
-    /// What it holds.
+    /// Reads splits and slots of the node.
     #[inline(always)]
-    pub(crate) fn look(&self) -> Look {
-        Look {
+    pub(crate) fn look(&self) -> NodeView {
+        NodeView {
             splits: self.node.version.load(Memory::Relaxed) & !LOCKED,
             ranks: Ranks(self.node.ranks.load(Memory::Relaxed)),
         }
     }
 
-    /// Whether there is no room.
+    /// Returns whether there is no room.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
         self.look().ranks.count() == WIDTH
@@ -458,7 +472,7 @@ impl<'a> Locked<'a> {
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for NodeGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         let version = self.node.version.load(Memory::Relaxed);

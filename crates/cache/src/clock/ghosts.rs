@@ -49,7 +49,7 @@ impl Ghosts {
         self.add(fingerprint(hash));
     }
 
-    /// Whether the entry left lately; it is forgotten then.
+    /// Returns whether the entry left lately; it is forgotten then.
     pub(crate) fn take(&mut self, hash: u64) -> bool {
         let name = fingerprint(hash);
         let Some(set) = self.set(name) else {

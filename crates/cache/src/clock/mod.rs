@@ -30,7 +30,9 @@ mod ghosts;
 mod table;
 
 use crate::CacheKey;
-use crate::entry::{Entry, GRACE, Glimpse, Looked, Pinned, Priority, Removed, USES_MAX};
+use crate::entry::{
+    Entry, GRACE, Glimpse, GlimpseSource, Pinned, Priority, RemovedEntries, USES_MAX,
+};
 use crate::stats::{CacheEntry, CacheStats};
 use crate::sync::Mutex;
 use esker_sync::{CachePadded, Rank};
@@ -46,8 +48,8 @@ const PATIENCE: usize = 64;
 /// note uses as fast as the hands take them away.
 const ROUNDS_WITH_USES: usize = 8;
 
-/// What a hand decides about an entry.
-enum Verdict {
+/// Decision of a hand about an entry.
+enum SweepAction {
     Stays,
     Changed,
     Promoted,
@@ -55,7 +57,7 @@ enum Verdict {
     Leaves,
 }
 
-struct State {
+struct ClockState {
     capacity: usize,
     strict: bool,
     usage: usize,
@@ -80,16 +82,16 @@ struct Search {
 
 pub(crate) struct ClockShard<V> {
     table: Table<V>,
-    /// Whether the table takes a part of the capacity.
+    /// True if the table takes a part of the capacity.
     charges_table: bool,
-    state: CachePadded<Mutex<State>>,
+    state: CachePadded<Mutex<ClockState>>,
 }
 
 impl<V> ClockShard<V> {
     /// An empty shard whose table has `buckets`, rounded up to a power of two, may grow, and may
     /// be charged.
     pub(crate) fn new(buckets: usize, grows: bool, charges_table: bool) -> Self {
-        let state = State {
+        let state = ClockState {
             capacity: 0,
             strict: false,
             usage: 0,
@@ -117,7 +119,7 @@ impl<V> ClockShard<V> {
     pub(crate) fn glimpse(&self, key: CacheKey, hash: u64) -> Option<Glimpse<V>> {
         let entry = self.table.glimpse(key, hash)?;
         entry.note_use();
-        Some(Glimpse(Looked::Guarded(entry)))
+        Some(Glimpse(GlimpseSource::Guarded(entry)))
     }
 
     pub(crate) fn peek(&self, key: CacheKey, hash: u64) -> Option<Pinned<V>> {
@@ -125,7 +127,7 @@ impl<V> ClockShard<V> {
     }
 
     /// Bytes charged for the table and the ghosts.
-    fn charged_table(&self, state: &State) -> usize {
+    fn charged_table(&self, state: &ClockState) -> usize {
         if self.charges_table {
             state.ghosts.memory() + self.table.memory()
         } else {
@@ -134,12 +136,12 @@ impl<V> ClockShard<V> {
     }
 
     /// The capacity that is left for entries.
-    fn room(&self, state: &State) -> usize {
+    fn room(&self, state: &ClockState) -> usize {
         state.capacity.saturating_sub(self.charged_table(state))
     }
 
     /// Takes new limits; what no longer fits leaves.
-    pub(crate) fn configure(&self, capacity: usize, strict: bool, out: &mut Removed<V>) {
+    pub(crate) fn configure(&self, capacity: usize, strict: bool, out: &mut RemovedEntries<V>) {
         let state = &mut *self.state.lock();
         state.capacity = capacity;
         state.strict = strict;
@@ -147,7 +149,7 @@ impl<V> ClockShard<V> {
     }
 
     /// Adds an entry, displacing one of the same key. False: refused by a strict limit.
-    pub(crate) fn insert(&self, held: &Pinned<V>, hash: u64, out: &mut Removed<V>) -> bool {
+    pub(crate) fn insert(&self, held: &Pinned<V>, hash: u64, out: &mut RemovedEntries<V>) -> bool {
         let entry = &held.0;
         let state = &mut *self.state.lock();
         if let Some(place) = self.table.locate(entry.key, hash) {
@@ -171,13 +173,14 @@ impl<V> ClockShard<V> {
         true
     }
 
-    /// Whether an entry of this charge can be added without another's leaving, and is not there.
+    /// Returns whether an entry of this charge can be added without another's leaving, and is not
+    /// there.
     pub(crate) fn has_room(&self, key: CacheKey, hash: u64, charge: usize) -> bool {
         let state = self.state.lock();
         self.has_room_in(&state, key, hash, charge)
     }
 
-    fn has_room_in(&self, state: &State, key: CacheKey, hash: u64, charge: usize) -> bool {
+    fn has_room_in(&self, state: &ClockState, key: CacheKey, hash: u64, charge: usize) -> bool {
         let fits = state.usage.saturating_add(charge) <= self.room(state);
         fits && self.table.locate(key, hash).is_none()
     }
@@ -201,8 +204,8 @@ impl<V> ClockShard<V> {
         is_put
     }
 
-    /// Whether a table of twice the size leaves room for what is there and for `charge`.
-    fn can_grow(&self, state: &State, charge: usize) -> bool {
+    /// Returns whether a table of twice the size leaves room for what is there and for `charge`.
+    fn can_grow(&self, state: &ClockState, charge: usize) -> bool {
         let more = self.charged_table(state);
         state.usage.saturating_add(charge).saturating_add(more) <= self.room(state)
     }
@@ -210,11 +213,11 @@ impl<V> ClockShard<V> {
     /// Finds a slot: in a larger table, or in place of another entry. False when there is none.
     fn put(
         &self,
-        state: &mut State,
+        state: &mut ClockState,
         entry: &Arc<Entry<V>>,
         hash: u64,
         main: bool,
-        out: &mut Removed<V>,
+        out: &mut RemovedEntries<V>,
     ) -> bool {
         if self.table.put(entry, hash, main) {
             return true;
@@ -233,7 +236,7 @@ impl<V> ClockShard<V> {
 
     /// Doubles the table, unless it is nearly empty: there two full buckets are chance, and growth
     /// would not help.
-    fn grow(&self, state: &mut State) -> bool {
+    fn grow(&self, state: &mut ClockState) -> bool {
         let grown = state.entries >= self.table.len() * SLOTS / 4 && self.table.grow();
         if grown && state.ghosts.memory() > 0 {
             state.ghosts.resize(self.names());
@@ -267,10 +270,17 @@ impl<V> ClockShard<V> {
     }
 
     /// Makes room for `incoming` bytes; passes at most `patience` pinned entries.
-    fn evict(&self, state: &mut State, incoming: usize, patience: usize, out: &mut Removed<V>) {
+    fn evict(
+        &self,
+        state: &mut ClockState,
+        incoming: usize,
+        patience: usize,
+        out: &mut RemovedEntries<V>,
+    ) {
         let mut search = Search::default();
         let room = self.room(state);
-        let over = |state: &State| state.entries > 0 && state.usage.saturating_add(incoming) > room;
+        let over =
+            |state: &ClockState| state.entries > 0 && state.usage.saturating_add(incoming) > room;
         let buckets = self.table.len();
         // Once both pools were seen without a change, everything is pinned.
         while over(state) && search.pinned <= patience && search.stale < 2 * buckets {
@@ -294,49 +304,49 @@ impl<V> ClockShard<V> {
         }
     }
 
-    fn judge(&self, place: SlotIndex, main: bool, uses_count: bool) -> Verdict {
+    fn judge(&self, place: SlotIndex, main: bool, uses_count: bool) -> SweepAction {
         let bucket = self.table.bucket(place.bucket);
         let of_marks = bucket.view(place.slot, |entry| {
             if !uses_count {
-                Verdict::Leaves
+                SweepAction::Leaves
             } else if entry.take_use() {
                 if main {
-                    Verdict::Changed
+                    SweepAction::Changed
                 } else {
-                    Verdict::Promoted
+                    SweepAction::Promoted
                 }
             } else if entry.take_grace() {
-                Verdict::Changed
+                SweepAction::Changed
             } else {
-                Verdict::Leaves
+                SweepAction::Leaves
             }
         });
         match of_marks {
-            Some(Verdict::Leaves) if self.is_pinned(place) => Verdict::Pinned,
+            Some(SweepAction::Leaves) if self.is_pinned(place) => SweepAction::Pinned,
             Some(verdict) => verdict,
-            None => Verdict::Stays,
+            None => SweepAction::Stays,
         }
     }
 
     fn carry_out(
         &self,
-        state: &mut State,
+        state: &mut ClockState,
         place: SlotIndex,
-        verdict: Verdict,
+        verdict: SweepAction,
         search: &mut Search,
-        out: &mut Removed<V>,
+        out: &mut RemovedEntries<V>,
     ) {
         match verdict {
-            Verdict::Stays => {}
-            Verdict::Changed => search.stale = 0,
-            Verdict::Pinned => search.pinned += 1,
-            Verdict::Promoted => {
+            SweepAction::Stays => {}
+            SweepAction::Changed => search.stale = 0,
+            SweepAction::Pinned => search.pinned += 1,
+            SweepAction::Promoted => {
                 search.stale = 0;
                 let bucket = self.table.bucket(place.bucket);
                 bucket.set_main(place.slot);
                 state.trial_usage -= bucket.view(place.slot, |e| e.charge).unwrap_or(0);
             }
-            Verdict::Leaves => {
+            SweepAction::Leaves => {
                 self.remove_evicted(state, place, out);
                 *search = Search {
                     pinned: search.pinned,
@@ -346,7 +356,12 @@ impl<V> ClockShard<V> {
         }
     }
 
-    fn remove_evicted(&self, state: &mut State, place: SlotIndex, out: &mut Removed<V>) {
+    fn remove_evicted(
+        &self,
+        state: &mut ClockState,
+        place: SlotIndex,
+        out: &mut RemovedEntries<V>,
+    ) {
         let bucket = self.table.bucket(place.bucket);
         let on_trial = !bucket.is_main(place.slot);
         let name = bucket.view(place.slot, |e| (e.priority, e.key.hash()));
@@ -365,13 +380,13 @@ impl<V> ClockShard<V> {
         }
     }
 
-    fn remove(&self, state: &mut State, place: SlotIndex, out: &mut Removed<V>) {
+    fn remove(&self, state: &mut ClockState, place: SlotIndex, out: &mut RemovedEntries<V>) {
         if let Some(entry) = self.take(state, place) {
             out.push(entry);
         }
     }
 
-    fn take(&self, state: &mut State, place: SlotIndex) -> Option<Pinned<V>> {
+    fn take(&self, state: &mut ClockState, place: SlotIndex) -> Option<Pinned<V>> {
         let on_trial = !self.table.bucket(place.bucket).is_main(place.slot);
         let entry = self.table.take(place)?;
         state.entries -= 1;
@@ -381,7 +396,7 @@ impl<V> ClockShard<V> {
         Some(Pinned(entry))
     }
 
-    pub(crate) fn erase(&self, key: CacheKey, hash: u64, out: &mut Removed<V>) -> bool {
+    pub(crate) fn erase(&self, key: CacheKey, hash: u64, out: &mut RemovedEntries<V>) -> bool {
         let state = &mut *self.state.lock();
         let found = self.table.locate(key, hash);
         if let Some(place) = found {
@@ -394,7 +409,7 @@ impl<V> ClockShard<V> {
     pub(crate) fn retain(
         &self,
         mut keep: impl FnMut(CacheEntry<'_, V>) -> bool,
-        out: &mut Removed<V>,
+        out: &mut RemovedEntries<V>,
     ) {
         let state = &mut *self.state.lock();
         self.each(|place, entry| {
@@ -451,8 +466,8 @@ impl<V> ClockShard<V> {
     }
 }
 
-/// Whether a new entry begins in the main pool. Gives it the marks that it begins with.
-fn begins_in_main<V>(state: &mut State, entry: &Entry<V>, hash: u64) -> bool {
+/// Returns whether a new entry begins in the main pool. Gives it the marks that it begins with.
+fn begins_in_main<V>(state: &mut ClockState, entry: &Entry<V>, hash: u64) -> bool {
     match entry.priority {
         Priority::High => entry.begin(USES_MAX, 0),
         Priority::Low => entry.begin(0, GRACE),
@@ -461,7 +476,7 @@ fn begins_in_main<V>(state: &mut State, entry: &Entry<V>, hash: u64) -> bool {
     state.ghosts.take(hash) || entry.priority == Priority::High
 }
 
-fn came<V>(state: &mut State, entry: &Entry<V>, main: bool) {
+fn came<V>(state: &mut ClockState, entry: &Entry<V>, main: bool) {
     state.entries += 1;
     state.usage += entry.charge;
     state.trial_usage += if main { 0 } else { entry.charge };

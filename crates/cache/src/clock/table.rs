@@ -79,7 +79,7 @@ impl<V> Bucket<V> {
         }
     }
 
-    /// What `take` makes of the slot that holds the key, if one does.
+    /// Gives `take` the slot that holds the key, if one does.
     #[inline]
     fn find<R>(&self, tag: u8, take: impl FnMut(&Slot<Entry<V>>) -> Option<R>) -> Option<R> {
         let word = self.word.load(Ordering::Acquire);
@@ -148,7 +148,7 @@ fn is_main(word: u64, slot: usize) -> bool {
     word >> (MAIN_SHIFT + slot as u32) & 1 == 1
 }
 
-/// Whether the entry is the one that was asked for: a tag is eight bits of a hash.
+/// Returns whether the entry is the one that was asked for: a tag is eight bits of a hash.
 #[inline]
 fn is_named<V>(entry: &Entry<V>, key: CacheKey) -> bool {
     entry.key == key || seeded(Bug::CacheTagAlone)
@@ -211,7 +211,7 @@ impl<V> Table<V> {
         self.search(hash, |slot| slot.get_if(|e| is_named(e, key)))
     }
 
-    /// The same for a short look.
+    /// Finds the entry for a short look.
     #[inline]
     pub(crate) fn glimpse(&self, key: CacheKey, hash: u64) -> Option<SlotGuard<Entry<V>>> {
         self.search(hash, |slot| slot.guard_if(|e| is_named(e, key)))

@@ -107,17 +107,17 @@ impl Codec {
         NAMES.iter().find(|n| n.property == name).map(|n| n.codec)
     }
 
-    /// Whether this build can compress and decompress with it.
+    /// Returns whether this build can compress and decompress with it.
     pub fn is_supported(self) -> bool {
         self != Codec::Xpress
     }
 
-    /// Whether a dictionary makes a difference to it.
+    /// Returns whether a dictionary makes a difference to it.
     pub fn uses_dictionary(self) -> bool {
         matches!(self, Codec::Zlib | Codec::Lz4 | Codec::Lz4Hc | Codec::Zstd)
     }
 
-    /// Whether stored bytes start with the raw size as varint32.
+    /// Returns whether stored bytes start with the raw size as varint32.
     pub(crate) fn has_size_prefix(self) -> bool {
         !matches!(self, Codec::None | Codec::Snappy)
     }

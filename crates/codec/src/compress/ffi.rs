@@ -166,7 +166,7 @@ pub(super) struct Lz4Stream {
     level: c_int,
     work: State,
     dict: Option<State>,
-    /// What `dict` points into; declared after it so that it is dropped later.
+    /// The bytes that `dict` points into; declared after it so that it is dropped later.
     _dict_bytes: Option<super::Dictionary>,
 }
 

@@ -121,7 +121,7 @@ pub enum Record<'a> {
 }
 
 impl Record<'_> {
-    /// Whether the record takes a sequence number and counts in the header.
+    /// Returns whether the record takes a sequence number and counts in the header.
     #[inline]
     pub fn is_counted(&self) -> bool {
         self.family().is_some()

@@ -178,12 +178,12 @@ impl WriteBatch {
         Ok(())
     }
 
-    /// Whether some key was given with its timestamp, or with room for one.
+    /// Returns whether some key was given with its timestamp, or with room for one.
     pub fn has_timestamps(&self) -> bool {
         !self.timestamped.is_empty()
     }
 
-    /// Whether keys wait for [`WriteBatch::update_timestamps`].
+    /// Returns whether keys wait for [`WriteBatch::update_timestamps`].
     pub fn awaits_timestamps(&self) -> bool {
         self.timestamps == Timestamps::Waiting
     }
@@ -242,8 +242,8 @@ impl WriteBatch {
         Ok(())
     }
 
-    /// What `other` knows of its records up to `end` (bytes of it), which were added from byte `at`
-    /// on.
+    /// Takes over the timestamps that `other` has of its records up to `end` (bytes of it), which
+    /// were added from byte `at` on.
     pub(super) fn append_timestamps(&mut self, other: &WriteBatch, at: usize, end: usize) {
         if end == HEADER_LEN {
             return;

@@ -24,7 +24,7 @@ impl SavePoint {
     pub fn len(&self) -> usize {
         self.len
     }
-    /// Whether the save point stands before the first record.
+    /// Returns whether the save point stands before the first record.
     pub fn is_empty(&self) -> bool {
         self.len <= HEADER_LEN
     }
@@ -66,7 +66,7 @@ pub struct WriteBatch {
     pub(super) timestamps: Timestamps,
 }
 
-/// What is known of the timestamps of a batch's keys.
+/// State of the timestamps of a batch's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timestamps {
     /// Those noted in `timestamped` are there.
@@ -461,7 +461,7 @@ impl WriteBatch {
         count_of(&self.rep)
     }
 
-    /// Whether there are no counted records.
+    /// Returns whether there are no counted records.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
@@ -499,51 +499,51 @@ impl WriteBatch {
         BatchReader::parse(&self.rep).expect("a batch always has its header")
     }
 
-    /// Whether a put is in it.
+    /// Returns whether a put is in it.
     pub fn has_put(&self) -> bool {
         self.flags & flag::PUT != 0
     }
-    /// Whether a delete is in it.
+    /// Returns whether a delete is in it.
     pub fn has_delete(&self) -> bool {
         self.flags & flag::DELETE != 0
     }
-    /// Whether a single delete is in it.
+    /// Returns whether a single delete is in it.
     pub fn has_single_delete(&self) -> bool {
         self.flags & flag::SINGLE_DELETE != 0
     }
-    /// Whether a range delete is in it.
+    /// Returns whether a range delete is in it.
     pub fn has_delete_range(&self) -> bool {
         self.flags & flag::DELETE_RANGE != 0
     }
-    /// Whether a merge operand is in it.
+    /// Returns whether a merge operand is in it.
     pub fn has_merge(&self) -> bool {
         self.flags & flag::MERGE != 0
     }
-    /// Whether an entity is in it.
+    /// Returns whether an entity is in it.
     pub fn has_put_entity(&self) -> bool {
         self.flags & flag::ENTITY != 0
     }
-    /// Whether a timed put is in it.
+    /// Returns whether a timed put is in it.
     pub fn has_timed_put(&self) -> bool {
         self.flags & flag::TIMED_PUT != 0
     }
-    /// Whether a blob index is in it.
+    /// Returns whether a blob index is in it.
     pub fn has_blob_index(&self) -> bool {
         self.flags & flag::BLOB_INDEX != 0
     }
-    /// Whether a prepared section begins in it.
+    /// Returns whether a prepared section begins in it.
     pub fn has_begin_prepare(&self) -> bool {
         self.flags & flag::BEGIN_PREPARE != 0
     }
-    /// Whether a prepared section ends in it.
+    /// Returns whether a prepared section ends in it.
     pub fn has_end_prepare(&self) -> bool {
         self.flags & flag::END_PREPARE != 0
     }
-    /// Whether a commit is in it.
+    /// Returns whether a commit is in it.
     pub fn has_commit(&self) -> bool {
         self.flags & flag::COMMIT != 0
     }
-    /// Whether a rollback is in it.
+    /// Returns whether a rollback is in it.
     pub fn has_rollback(&self) -> bool {
         self.flags & flag::ROLLBACK != 0
     }

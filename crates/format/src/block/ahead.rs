@@ -7,7 +7,7 @@
 use super::cursor::{BlockCursor, BlockSource};
 use super::entry::quick_header;
 use crate::ValueType;
-use crate::entry_batch::{BatchLimits, Decoded, EntryBatch, KEY_MAX, Way};
+use crate::entry_batch::{BatchLimits, DecodedEntry, Direction, EntryBatch, KEY_MAX};
 use crate::ids::Seq;
 use crate::key::TRAILER_LEN;
 use esker_codec::prefetch;
@@ -19,7 +19,7 @@ const ROOM: usize = KEY_MAX + PIECE;
 /// Entries between the one that is decoded and the one that is asked for.
 const AHEAD: usize = 4;
 
-/// Whether the trailer at `at` is that of a plain value which the reader sees.
+/// Returns whether the trailer at `at` is that of a plain value which the reader sees.
 #[inline(always)]
 fn is_seen(entries: &[u8], at: usize, snapshot: Seq) -> bool {
     let trailer = entries.get(at..).and_then(<[u8]>::first_chunk);
@@ -72,7 +72,7 @@ impl Plain {
         ((self.key_at + self.unshared) as u32, self.end as u32)
     }
 
-    /// Whether its user key is the one that stands in `user`, of which it shares a part.
+    /// Returns whether its user key is the one that stands in `user`, of which it shares a part.
     #[inline(always)]
     fn repeats(&self, entries: &[u8], user: &[u8]) -> bool {
         // Mostly the first byte tells: a key shares all that it can, but for restart points.
@@ -120,11 +120,10 @@ impl<B: BlockSource> BlockCursor<B> {
             batch.push(&key, len, entry.value());
             (here, at) = (at, entry.end);
         }
-        self.end_batch(batch, here, at, Way::Forward);
+        self.end_batch(batch, here, at, Direction::Forward);
     }
 
-    /// The same going backward: the entries that come before. Only in a block with a table of
-    /// entries.
+    /// Collects the entries that come before. Only in a block with a table of entries.
     pub fn prev_batch(&mut self, limits: &BatchLimits<'_>, batch: &mut EntryBatch) {
         let Some(number) = self.known_number() else {
             return;
@@ -167,7 +166,7 @@ impl<B: BlockSource> BlockCursor<B> {
             batch.push(&key, entry.key_len, entry.value());
             (here, after) = (at, entry.end);
         }
-        self.end_batch(batch, here, after, Way::Backward);
+        self.end_batch(batch, here, after, Direction::Backward);
     }
 }
 
@@ -177,7 +176,7 @@ impl EntryBatch {
         let slot = self.entries.len();
         if let (Some(slot), Some(key)) = (self.keys.get_mut(slot), key.first_chunk::<KEY_MAX>()) {
             *slot = *key;
-            self.entries.push(Decoded {
+            self.entries.push(DecodedEntry {
                 key_len: len as u32,
                 value,
             });
@@ -207,7 +206,7 @@ impl<B: BlockSource> BlockCursor<B> {
 
     /// Stands on the last entry of `batch`, which starts at `place`; the next one starts at `next`.
     #[inline(always)]
-    fn end_batch(&mut self, batch: &EntryBatch, place: usize, next: usize, way: Way) {
+    fn end_batch(&mut self, batch: &EntryBatch, place: usize, next: usize, direction: Direction) {
         let steps = batch.len() - 1;
         if let (Some(last), Some(key)) = (batch.entries.last(), batch.keys.get(steps)) {
             let key = &key[..last.key_len as usize];
@@ -215,7 +214,7 @@ impl<B: BlockSource> BlockCursor<B> {
                 key,
                 last.value,
                 (place as u32, next as u32),
-                (way, steps as u32),
+                (direction, steps as u32),
             );
         }
     }

@@ -133,7 +133,7 @@ impl BlockBuilder {
         self.size_estimate() + hash + key.len() + value.len() + 4 + restart
     }
 
-    /// Whether nothing was added.
+    /// Returns whether nothing was added.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.num_entries == 0

@@ -10,7 +10,7 @@ use super::entry_table::EntryTable;
 use super::hash_index::Bucket;
 use super::key_buffer::KeyBuffer;
 use crate::comparator::KeyOrder;
-use crate::entry_batch::Way;
+use crate::entry_batch::Direction;
 use crate::ids::Seq;
 use crate::key::{TRAILER_LEN, trailer, user_key};
 use esker_codec::prefetch;
@@ -42,7 +42,7 @@ impl BlockSource for Arc<Block> {
 /// of that, and the bytes from `rest` on in `seen_keys`. Whole keys could come to far more than the
 /// block.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct BackwardEntry {
     at: u32,
     next_at: u32,
     shared: u32,
@@ -78,7 +78,7 @@ pub struct BlockCursor<B> {
     global_seq: Option<Seq>,
     /// The trailer as stored, while `key` shows the replaced one.
     stored_trailer: Option<[u8; TRAILER_LEN]>,
-    seen: Vec<Seen>,
+    seen: Vec<BackwardEntry>,
     seen_keys: Vec<u8>,
     error: Option<Error>,
     /// Comparisons of keys by seeks.
@@ -143,7 +143,7 @@ impl<B: BlockSource> BlockCursor<B> {
     pub fn source(&self) -> &B {
         &self.source
     }
-    /// Whether the cursor stands on an entry.
+    /// Returns whether the cursor stands on an entry.
     #[inline]
     pub fn valid(&self) -> bool {
         self.valid
@@ -168,7 +168,7 @@ impl<B: BlockSource> BlockCursor<B> {
     pub fn bytes(&self) -> &[u8] {
         &self.source.block().data
     }
-    /// Whether keys and values stand together and as they are shown, in byte order.
+    /// Returns whether keys and values stand together and as they are shown, in byte order.
     #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
         self.valid
@@ -200,7 +200,7 @@ impl<B: BlockSource> BlockCursor<B> {
         key: &[u8],
         value: (u32, u32),
         places: (u32, u32),
-        (way, steps): (Way, u32),
+        (direction, steps): (Direction, u32),
     ) {
         if steps == 0 {
             return;
@@ -211,9 +211,9 @@ impl<B: BlockSource> BlockCursor<B> {
         self.value = value;
         (self.at, self.next_at) = places;
         if self.number != UNNUMBERED {
-            self.number = match way {
-                Way::Forward => self.number + steps,
-                Way::Backward => self.number - steps,
+            self.number = match direction {
+                Direction::Forward => self.number + steps,
+                Direction::Backward => self.number - steps,
             };
         }
     }
@@ -317,19 +317,21 @@ impl<B: BlockSource> BlockCursor<B> {
         self.step_until_before(current);
     }
 
-    /// Whether the entry after this one is known to have another user key. False says nothing.
+    /// Returns whether the entry after this one is known to have another user key. False says
+    /// nothing.
     #[inline]
     pub fn next_is_another_key(&self) -> bool {
         self.number != UNNUMBERED && self.differs(self.number as usize + 1)
     }
 
-    /// Whether the entry before this one is known to have another user key. False says nothing.
+    /// Returns whether the entry before this one is known to have another user key. False says
+    /// nothing.
     #[inline]
     pub fn prev_is_another_key(&self) -> bool {
         self.number != UNNUMBERED && self.differs(self.number as usize)
     }
 
-    /// Whether the pieces of the keys of entry `number` and of the one before it differ.
+    /// Returns whether the pieces of the keys of entry `number` and of the one before it differ.
     #[inline]
     fn differs(&self, number: usize) -> bool {
         let table = self.source.block().entry_table_built();
@@ -400,7 +402,7 @@ impl<B: BlockSource> BlockCursor<B> {
         self.source.block().entry_table()
     }
 
-    /// The same for a walk back, which needs it at once.
+    /// Returns the table for a walk back, which needs it at once.
     fn table_now(&self) -> Option<&EntryTable> {
         if !self.order.is_bytewise() || self.min_key == 0 {
             return None;
@@ -583,7 +585,7 @@ impl<B: BlockSource> BlockCursor<B> {
             let entries = &block.data[..block.entries_end as usize];
             let next = header(entries, self.next_at as usize);
             let shared = next.map_or(0, |h| h.shared).min(self.key.len() as u32);
-            self.seen.push(Seen {
+            self.seen.push(BackwardEntry {
                 at: self.at,
                 next_at: self.next_at,
                 shared,
@@ -597,7 +599,7 @@ impl<B: BlockSource> BlockCursor<B> {
     }
 
     /// Stands on an entry that was decoded before.
-    fn show(&mut self, s: Seen) {
+    fn show(&mut self, s: BackwardEntry) {
         restore_trailer(&mut self.key, &mut self.stored_trailer);
         let rest = self.seen_keys.len() - s.rest as usize;
         self.key
@@ -682,8 +684,8 @@ impl<B: BlockSource> BlockCursor<B> {
         shared
     }
 
-    /// The same for a block with separated values: a restart entry names its value's offset, the
-    /// others follow the previous value.
+    /// Steps in a block with separated values: a restart entry names its value's offset, the others
+    /// follow the previous value.
     #[inline(never)]
     fn step_separated(&mut self, h: super::entry::Header) -> usize {
         let block = self.source.block();

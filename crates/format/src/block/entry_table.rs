@@ -124,8 +124,8 @@ impl EntryTable {
         (lo < self.len() && self.place(lo) == at).then_some(lo)
     }
 
-    /// Whether entry `i` and the one before it are there and have user keys that differ in their
-    /// pieces.
+    /// Returns whether entry `i` and the one before it are there and have user keys that differ in
+    /// their pieces.
     #[inline]
     pub(super) fn differs_from_previous(&self, i: usize) -> bool {
         let pieces = &self.words[..self.len()];
@@ -235,7 +235,7 @@ fn decode(block: &Block) -> Option<(Vec<u32>, Keys)> {
     Some((places, keys))
 }
 
-/// Whether every restart point is the start of an entry.
+/// Returns whether every restart point is the start of an entry.
 fn restarts_are_entries(block: &Block, places: &[u32]) -> bool {
     (0..block.num_restarts).all(|i| places.binary_search(&block.restart(i)).is_ok())
 }

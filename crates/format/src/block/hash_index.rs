@@ -10,7 +10,7 @@ const EMPTY: u8 = 255;
 const COLLISION: u8 = 254;
 const MAX_RESTART: u32 = 253;
 
-/// What the hash index says about a user key.
+/// Answer of the hash index about a user key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bucket {
     /// The key is not in this block.
@@ -74,7 +74,7 @@ impl HashIndexBuilder {
         self.num_buckets() + 2
     }
 
-    /// Whether the block, `block_len` bytes long so far, may carry the index.
+    /// Returns whether the block, `block_len` bytes long so far, may carry the index.
     pub(super) fn usable(&self, block_len: usize) -> bool {
         let n = self.num_buckets();
         self.usable && n <= usize::from(u16::MAX) && block_len + n + 2 <= HASH_INDEX_MAX_BLOCK

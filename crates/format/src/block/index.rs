@@ -201,7 +201,7 @@ impl IndexBlock {
     pub fn len(&self) -> usize {
         self.places.len()
     }
-    /// Whether the index is empty: the table has no data blocks.
+    /// Returns whether the index is empty: the table has no data blocks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -225,11 +225,11 @@ impl IndexBlock {
     pub fn first_key(&self, i: usize) -> Option<&[u8]> {
         self.first_keys.as_ref().map(|k| k.get(i))
     }
-    /// Whether keys are user keys.
+    /// Returns whether keys are user keys.
     pub fn has_user_keys(&self) -> bool {
         self.user_keys
     }
-    /// Whether the writer says that keys are uniformly spaced.
+    /// Returns whether the writer says that keys are uniformly spaced.
     pub fn is_uniform(&self) -> bool {
         self.uniform
     }
@@ -416,7 +416,7 @@ impl IndexBlockBuilder {
     pub fn size_estimate(&self) -> usize {
         self.block.size_estimate()
     }
-    /// Whether nothing was added.
+    /// Returns whether nothing was added.
     pub fn is_empty(&self) -> bool {
         self.block.is_empty()
     }

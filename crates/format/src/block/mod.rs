@@ -53,7 +53,7 @@ struct HashIndexPlace {
 /// A block's keys written out are no longer than this many times the block. Each restart point has
 /// a whole key, so what a writer makes stays below its restart interval.
 const WRITTEN_OUT_RATIO: usize = 64;
-/// The same in bytes, for blocks that are small.
+/// Fewest bytes, for blocks that are small.
 const WRITTEN_OUT_MIN: usize = 32 << 20;
 
 /// Counts what the keys of a block come to when each is kept whole: entries of a few bytes can
@@ -92,7 +92,7 @@ pub struct Block {
     hash: Option<HashIndexPlace>,
     separated: bool,
     uniform: bool,
-    /// Whether a cursor sought in it: the next one to do so builds the table of entries.
+    /// True if a cursor sought in it: the next one to do so builds the table of entries.
     sought: AtomicBool,
     /// `None` inside where the block is not fit for one.
     table: OnceLock<Option<EntryTable>>,
@@ -283,7 +283,7 @@ impl Block {
     fn entry_table_now(&self) -> Option<&EntryTable> {
         self.table.get_or_init(|| EntryTable::build(self)).as_ref()
     }
-    /// Whether the block has no entries: an index without blocks, or meta data of nothing.
+    /// Returns whether the block has no entries: an index without blocks, or meta data of nothing.
     pub fn is_empty(&self) -> bool {
         self.entries_end == 0
     }
@@ -291,15 +291,15 @@ impl Block {
     pub fn num_restarts(&self) -> u32 {
         self.num_restarts
     }
-    /// Whether keys and values stand in separate sections.
+    /// Returns whether keys and values stand in separate sections.
     pub fn is_separated(&self) -> bool {
         self.separated
     }
-    /// Whether the writer says that keys are uniformly spaced (index blocks).
+    /// Returns whether the writer says that keys are uniformly spaced (index blocks).
     pub fn is_uniform(&self) -> bool {
         self.uniform
     }
-    /// Whether the block has a hash index.
+    /// Returns whether the block has a hash index.
     pub fn has_hash_index(&self) -> bool {
         self.hash.is_some()
     }

@@ -97,7 +97,7 @@ impl Places {
 mod tests {
     use super::*;
 
-    /// What comes out of `handles`, and whether four bytes a block did for it.
+    /// Encodes and decodes `handles`; returns whether four bytes a block were enough.
     fn kept(handles: &[(u64, u64)]) -> bool {
         let mut places = Places::default();
         let handle = |&(offset, size): &(u64, u64)| BlockHandle { offset, size };

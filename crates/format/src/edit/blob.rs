@@ -1,4 +1,4 @@
-//! What an edit says about blob files.
+//! The parts of an edit about blob files.
 
 use crate::coding::{Reader, put_lpstr, put_varint32, put_varint64};
 use crate::ids::FileNo;

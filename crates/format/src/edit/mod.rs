@@ -25,8 +25,8 @@ pub struct WalAddition {
     pub synced_size: Option<u64>,
 }
 
-/// What the writer of a MANIFEST knew of its logs: said in each edit, so that a log which is gone
-/// is missed. A field of Esker's own, which RocksDB skips. The default says that nothing is to be
+/// Logs that the writer of a MANIFEST knew: part of each edit, so that a log which is gone is
+/// missed. A field of Esker's own, which RocksDB skips. The default says that nothing is to be
 /// missed: there are none, or some were put there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownLogs {
@@ -41,13 +41,13 @@ pub struct KnownLogs {
     /// Where the newest log ends, when it takes no more appends; 0 for one that was never written
     /// to.
     pub end: Option<u64>,
-    /// So much of a log was synced, with all before it, when tables were added that hold nothing of
-    /// any log.
+    /// The log and the length up to which it was synced, with all before it, when tables were added
+    /// that hold nothing of any log.
     pub synced: Option<(FileNo, u64)>,
 }
 
 impl KnownLogs {
-    /// Whether nothing is lost with the newest log.
+    /// Returns whether nothing is lost with the newest log.
     pub fn is_closed_empty(&self) -> bool {
         self.end == Some(0)
     }
@@ -96,7 +96,7 @@ pub struct VersionEdit {
     pub remaining_in_group: Option<u32>,
     /// History below this timestamp may be gone.
     pub full_history_ts_low: Option<Vec<u8>>,
-    /// Whether tables keep user-defined timestamps; written together with the comparator.
+    /// True if tables keep user-defined timestamps; written together with the comparator.
     pub persist_user_defined_timestamps: Option<bool>,
     /// Opaque progress of a sub-compaction; in progress files only.
     pub subcompaction_progress: Option<Vec<u8>>,
@@ -125,12 +125,12 @@ impl VersionEdit {
         self.deleted_files.push((level, number));
     }
 
-    /// Whether the edit adds or drops a family.
+    /// Returns whether the edit adds or drops a family.
     pub fn is_family_manipulation(&self) -> bool {
         self.family_add.is_some() || self.family_drop
     }
 
-    /// Whether the edit is about tracked logs.
+    /// Returns whether the edit is about tracked logs.
     pub fn is_wal_manipulation(&self) -> bool {
         !self.wal_additions.is_empty() || self.wal_deletion.is_some()
     }

@@ -47,7 +47,7 @@ pub struct NewFile {
     pub smallest_seq: Seq,
     /// The largest sequence in it.
     pub largest_seq: Seq,
-    /// Whether its builder asked for a compaction.
+    /// True if its builder asked for a compaction.
     pub marked_for_compaction: bool,
     /// The oldest blob file that its entries name; must be set when they name any.
     pub oldest_blob_file: Option<FileNo>,
@@ -73,7 +73,7 @@ pub struct NewFile {
     pub compensated_range_deletion_size: u64,
     /// Bytes from the end of the data blocks to the end of the file; 0 unknown.
     pub tail_size: u64,
-    /// Whether keys in the file carry their user-defined timestamps.
+    /// True if keys in the file carry their user-defined timestamps.
     pub timestamps_persisted: bool,
     /// Opaque bytes that speed up opening.
     pub open_metadata: Vec<u8>,

@@ -26,8 +26,8 @@ const POWERS: [u32; 31] = {
     powers
 };
 
-/// Whether all bits of `hash` are set in its line. All probes are made: the line is one cache line,
-/// and a branch per probe would cost more in mispredictions than it saves in work.
+/// Returns whether all bits of `hash` are set in its line. All probes are made: the line is one
+/// cache line, and a branch per probe would cost more in mispredictions than it saves in work.
 #[inline(always)]
 pub(super) fn line_matches(line: &[u8; LINE], hash: u64, probes: u32) -> bool {
     let h = (hash >> 32) as u32;

@@ -7,13 +7,13 @@ use esker_codec::hash::{LEGACY_BLOOM_SEED, hash32};
 /// once.
 #[derive(Debug)]
 pub struct FilterBuilder {
-    kind: Kind,
+    kind: BuilderKind,
     hashes: Vec<u64>,
     last_prefix: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum BuilderKind {
     Bloom { millibits: u32 },
     Legacy { bits: u32 },
     Ribbon { millibits: u32, one_in: f64 },
@@ -36,10 +36,12 @@ impl FilterBuilder {
                 millibits_per_key: 0,
                 ..
             } => return None,
-            FilterPolicy::Bloom { millibits_per_key } if format_version < 5 => Kind::Legacy {
-                bits: (millibits_per_key + 500) / 1000,
-            },
-            FilterPolicy::Bloom { millibits_per_key } => Kind::Bloom {
+            FilterPolicy::Bloom { millibits_per_key } if format_version < 5 => {
+                BuilderKind::Legacy {
+                    bits: (millibits_per_key + 500) / 1000,
+                }
+            }
+            FilterPolicy::Bloom { millibits_per_key } => BuilderKind::Bloom {
                 millibits: millibits_per_key,
             },
             FilterPolicy::Ribbon {
@@ -52,9 +54,9 @@ impl FilterBuilder {
                     BuildLevel::Unknown => i32::MAX - 1,
                 };
                 if level < bloom_before_level {
-                    Kind::Bloom { millibits }
+                    BuilderKind::Bloom { millibits }
                 } else {
-                    Kind::Ribbon {
+                    BuilderKind::Ribbon {
                         millibits,
                         one_in: 1.0 / policy.false_positive_rate(),
                     }
@@ -71,7 +73,7 @@ impl FilterBuilder {
     #[inline]
     fn hash(&self, key: &[u8]) -> u64 {
         match self.kind {
-            Kind::Legacy { .. } => u64::from(hash32(key, LEGACY_BLOOM_SEED)),
+            BuilderKind::Legacy { .. } => u64::from(hash32(key, LEGACY_BLOOM_SEED)),
             _ => KeyHash::of(key).0,
         }
     }
@@ -103,7 +105,7 @@ impl FilterBuilder {
         self.hashes.len()
     }
 
-    /// Whether nothing was added.
+    /// Returns whether nothing was added.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
     }
@@ -119,9 +121,9 @@ impl FilterBuilder {
             return 0;
         }
         match self.kind {
-            Kind::Bloom { millibits } => bloom::data_len(keys, millibits) + METADATA_LEN,
-            Kind::Legacy { bits } => legacy::block_len(keys, bits),
-            Kind::Ribbon { millibits, one_in } => {
+            BuilderKind::Bloom { millibits } => bloom::data_len(keys, millibits) + METADATA_LEN,
+            BuilderKind::Legacy { bits } => legacy::block_len(keys, bits),
+            BuilderKind::Ribbon { millibits, one_in } => {
                 let bloom = bloom::data_len(keys, millibits);
                 let first = self.hashes.first().copied().unwrap_or(0);
                 ribbon::data_len(keys, one_in, first, bloom).unwrap_or(bloom) + METADATA_LEN
@@ -154,9 +156,9 @@ impl FilterBuilder {
             return Vec::new();
         }
         match self.kind {
-            Kind::Bloom { millibits } => bloom::build(&hashes, millibits),
-            Kind::Legacy { bits } => legacy::build(&hashes, bits),
-            Kind::Ribbon { millibits, one_in } => {
+            BuilderKind::Bloom { millibits } => bloom::build(&hashes, millibits),
+            BuilderKind::Legacy { bits } => legacy::build(&hashes, bits),
+            BuilderKind::Ribbon { millibits, one_in } => {
                 let bloom_len = bloom::data_len(hashes.len(), millibits);
                 ribbon::build(&hashes, one_in, bloom_len)
                     .unwrap_or_else(|| bloom::build(&hashes, millibits))

@@ -5,7 +5,7 @@ use super::METADATA_LEN;
 /// Bytes of a line in filters written here.
 const LINE: usize = 64;
 
-/// Whether all bits of `hash` are set. `data` holds `lines << log2_line` bytes.
+/// Returns whether all bits of `hash` are set. `data` holds `lines << log2_line` bytes.
 #[inline]
 pub(super) fn matches(data: &[u8], lines: u32, log2_line: u32, probes: u32, hash: u32) -> bool {
     let start = ((hash % lines) as usize) << log2_line;

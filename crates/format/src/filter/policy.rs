@@ -6,7 +6,7 @@ use std::fmt;
 /// RocksDB's name for a policy that reads filters and builds none.
 const READ_ONLY_NAME: &str = "rocksdb.BuiltinBloomFilter";
 
-/// What filters a family's new files get.
+/// The filters that a family's new files get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FilterPolicy {
     /// Bloom filters of this many thousandths of a bit per key; 0 builds none.

@@ -9,11 +9,11 @@ use esker_codec::hash::{LEGACY_BLOOM_SEED, hash32};
 /// It goes with the bytes it was parsed from: every query is given them again. Copy it freely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterReader {
-    kind: Kind,
+    kind: FilterKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FilterKind {
     AlwaysTrue,
     AlwaysFalse,
     Bloom {
@@ -34,21 +34,21 @@ enum Kind {
 impl FilterReader {
     /// The filter that matches everything.
     pub const ALWAYS_TRUE: FilterReader = FilterReader {
-        kind: Kind::AlwaysTrue,
+        kind: FilterKind::AlwaysTrue,
     };
 
     /// Recognises a filter block. It cannot fail: an empty block means "no filter", one to five
     /// bytes match nothing, and what is not known or makes no sense matches everything.
     pub fn parse(block: &[u8]) -> FilterReader {
         let kind = match block.len() {
-            0 => Kind::AlwaysTrue,
-            1..=METADATA_LEN => Kind::AlwaysFalse,
-            _ => Self::parse_metadata(block).unwrap_or(Kind::AlwaysTrue),
+            0 => FilterKind::AlwaysTrue,
+            1..=METADATA_LEN => FilterKind::AlwaysFalse,
+            _ => Self::parse_metadata(block).unwrap_or(FilterKind::AlwaysTrue),
         };
         FilterReader { kind }
     }
 
-    fn parse_metadata(block: &[u8]) -> Option<Kind> {
+    fn parse_metadata(block: &[u8]) -> Option<FilterKind> {
         let (data, meta) = block.split_last_chunk::<METADATA_LEN>()?;
         match meta[0] {
             0xff => {
@@ -56,12 +56,13 @@ impl FilterReader {
                 // A size class above the top of `probes`, or reserved bytes in use, are unknown
                 // kinds.
                 let known = meta[1] == 0 && (1..=30).contains(&probes) && meta[3..] == [0, 0];
-                (known && data.len() % bloom::LINE == 0).then_some(Kind::Bloom { len, probes })
+                (known && data.len() % bloom::LINE == 0)
+                    .then_some(FilterKind::Bloom { len, probes })
             }
             0xfe => {
                 let blocks = u32::from_le_bytes([meta[2], meta[3], meta[4], 0]);
                 let layout = Layout::new(blocks, data.len())?;
-                Some(Kind::Ribbon {
+                Some(FilterKind::Ribbon {
                     layout,
                     seed: ribbon::seed_of_ordinal(meta[1]),
                 })
@@ -72,7 +73,7 @@ impl FilterReader {
                 let line = len
                     .checked_div(lines)
                     .filter(|line| line.is_power_of_two())?;
-                (lines.checked_mul(line) == Some(len)).then_some(Kind::Legacy {
+                (lines.checked_mul(line) == Some(len)).then_some(FilterKind::Legacy {
                     lines,
                     log2_line: line.ilog2(),
                     probes: u32::from(probes),
@@ -82,29 +83,29 @@ impl FilterReader {
         }
     }
 
-    /// Whether the answer is always "maybe": there is no point in asking.
+    /// Returns whether the answer is always "maybe": there is no point in asking.
     pub fn is_always_true(&self) -> bool {
-        self.kind == Kind::AlwaysTrue
+        self.kind == FilterKind::AlwaysTrue
     }
 
-    /// Whether `key` may have been added to the filter. `block` must be the bytes given to
+    /// Returns whether `key` may have been added to the filter. `block` must be the bytes given to
     /// [`FilterReader::parse`], `hash` must be [`KeyHash::of`] the same `key`. Only the legacy kind
     /// looks at the key itself.
     #[inline]
     pub fn may_match(&self, block: &[u8], key: &[u8], hash: KeyHash) -> bool {
         match self.kind {
-            Kind::Bloom { len, probes } => {
+            FilterKind::Bloom { len, probes } => {
                 let at = bloom::line_offset(hash.0, len);
                 match block.get(at..).and_then(|b| b.first_chunk()) {
                     Some(line) => bloom::line_matches(line, hash.0, probes),
                     None => true,
                 }
             }
-            Kind::Ribbon { layout, seed } => {
+            FilterKind::Ribbon { layout, seed } => {
                 let data = &block[..block.len().saturating_sub(METADATA_LEN)];
                 ribbon::matches(data, &layout, seed, hash.0)
             }
-            Kind::Legacy {
+            FilterKind::Legacy {
                 lines,
                 log2_line,
                 probes,
@@ -115,8 +116,8 @@ impl FilterReader {
                 probes,
                 hash32(key, LEGACY_BLOOM_SEED),
             ),
-            Kind::AlwaysTrue => true,
-            Kind::AlwaysFalse => false,
+            FilterKind::AlwaysTrue => true,
+            FilterKind::AlwaysFalse => false,
         }
     }
 
@@ -125,10 +126,10 @@ impl FilterReader {
     #[inline]
     pub fn prefetch(&self, block: &[u8], hash: KeyHash) {
         match self.kind {
-            Kind::Bloom { len, .. } => {
+            FilterKind::Bloom { len, .. } => {
                 esker_codec::prefetch(block, bloom::line_offset(hash.0, len))
             }
-            Kind::Ribbon { layout, seed } => {
+            FilterKind::Ribbon { layout, seed } => {
                 esker_codec::prefetch(block, ribbon::first_byte(&layout, seed, hash.0));
             }
             _ => {}

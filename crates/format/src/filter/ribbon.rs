@@ -120,7 +120,7 @@ pub(super) fn first_byte(layout: &Layout, seed: u32, hash: u64) -> usize {
     layout.block(r.start / BITS).0 * SEGMENT
 }
 
-/// Whether the solution gives `hash` its expected result. Data that is too short matches.
+/// Returns whether the solution gives `hash` its expected result. Data that is too short matches.
 #[inline]
 pub(super) fn matches(data: &[u8], layout: &Layout, seed: u32, hash: u64) -> bool {
     let r = row(hash, u64::from(seed), layout.starts());
@@ -227,7 +227,7 @@ pub(super) fn build(hashes: &[u64], one_in: f64, bloom_len: usize) -> Option<Vec
     let (slots, len) = plan(hashes.len(), one_in, first, bloom_len)?;
     let blocks = slots / BITS;
     let layout = Layout::new(blocks, len).filter(|_| blocks < 1 << 24)?;
-    let mut banding = Banding::new(slots);
+    let mut banding = BandMatrix::new(slots);
     // The starting ordinal is the low byte of the first hash: filters differ from each other.
     let ordinal = (0..=255u8)
         .map(|i| (first as u8).wrapping_add(i))
@@ -242,14 +242,14 @@ pub(super) fn build(hashes: &[u64], one_in: f64, bloom_len: usize) -> Option<Vec
 }
 
 /// The banded matrix: one row per slot, 0 for none.
-struct Banding {
+struct BandMatrix {
     coefficients: Vec<u128>,
     results: Vec<u32>,
 }
 
-impl Banding {
-    fn new(slots: u32) -> Banding {
-        Banding {
+impl BandMatrix {
+    fn new(slots: u32) -> BandMatrix {
+        BandMatrix {
             coefficients: vec![0; slots as usize],
             results: vec![0; slots as usize],
         }
