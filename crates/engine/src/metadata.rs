@@ -44,7 +44,7 @@ pub struct LiveFileMeta {
     pub num_entries: u64,
     /// Deletions among them.
     pub num_deletions: u64,
-    /// Whether a compaction reads it now.
+    /// True if a compaction reads it now.
     pub being_compacted: bool,
     /// When it was written, in Unix seconds; 0 for unknown.
     pub file_creation_time: u64,

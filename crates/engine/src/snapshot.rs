@@ -113,7 +113,7 @@ impl Snapshot {
         self.0.release();
     }
 
-    /// Whether [`Snapshot::release`] was called.
+    /// Returns whether [`Snapshot::release`] was called.
     pub(crate) fn is_released(&self) -> bool {
         self.0.released.load(Ordering::Acquire)
     }

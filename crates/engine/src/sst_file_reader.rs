@@ -80,7 +80,7 @@ impl SstFileReader {
         Ok(SstFileReader { table, family })
     }
 
-    /// What the file says of itself.
+    /// Returns the properties of the file.
     pub fn properties(&self) -> &TableProperties {
         self.table.properties()
     }
@@ -128,7 +128,7 @@ impl std::fmt::Debug for SstFileIterator {
 }
 
 impl SstFileIterator {
-    /// Whether it stands on a key.
+    /// Returns whether it stands on a key.
     pub fn valid(&self) -> bool {
         self.inner.valid()
     }
@@ -138,7 +138,7 @@ impl SstFileIterator {
         self.inner.entry()
     }
 
-    /// Whether a move has failed.
+    /// Returns the error of a move that failed.
     pub fn status(&self) -> Result<()> {
         self.inner.status()
     }

@@ -24,7 +24,7 @@ use esker_status::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What such files say about the database they come from.
+/// The database that such files name as their origin.
 const DB_ID: &str = "SST Writer";
 /// The version of files for ingestion.
 const VERSION: i32 = 2;
@@ -167,7 +167,7 @@ impl SstFileWriter {
         })
     }
 
-    /// The same, for files that are to go into `family` and into no other.
+    /// Makes the writer write files that are to go into `family` and into no other.
     #[must_use]
     pub fn for_family(mut self, family: &FamilyHandle) -> Self {
         self.table.family = family.0.id;
@@ -175,15 +175,14 @@ impl SstFileWriter {
         self
     }
 
-    /// The same, with keys in another order than the options say.
+    /// Sets another order of keys than the options say.
     #[must_use]
     pub fn with_order(mut self, order: KeyOrder) -> Self {
         self.table.order = order;
         self
     }
 
-    /// The same, with files written as `options` say. A file that exists is written anew in any
-    /// case.
+    /// Sets how files are written. A file that exists is written anew in any case.
     #[must_use]
     pub fn with_file_options(mut self, options: FileWriteOptions) -> Self {
         self.file_options = FileWriteOptions {

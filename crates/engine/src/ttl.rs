@@ -298,9 +298,9 @@ fn bodies<'a>(operands: &[&'a [u8]]) -> Option<Vec<&'a [u8]>> {
 }
 
 /// Operands without their times; one that has none is shown as it is.
-struct Bodies<'a>(&'a dyn Operands);
+struct OperandsWithoutTimes<'a>(&'a dyn Operands);
 
-impl Operands for Bodies<'_> {
+impl Operands for OperandsWithoutTimes<'_> {
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -361,7 +361,8 @@ impl MergeOperator for TtlMerge {
     }
 
     fn should_merge(&self, operands_newest_first: &dyn Operands) -> bool {
-        self.inner.should_merge(&Bodies(operands_newest_first))
+        self.inner
+            .should_merge(&OperandsWithoutTimes(operands_newest_first))
     }
 
     fn understands_entities(&self) -> bool {

@@ -39,7 +39,7 @@ impl AlignedBuf {
         }
     }
 
-    /// The same memory, which goes to `home` afterwards.
+    /// Makes the memory go to `home` when it is dropped.
     pub(crate) fn returning_to(mut self, home: &Arc<Spares>) -> Self {
         self.home = Some(Arc::clone(home));
         self
@@ -109,7 +109,7 @@ impl Drop for AlignedBuf {
     }
 }
 
-/// Whether `value` is a multiple of the alignment.
+/// Returns whether `value` is a multiple of the alignment.
 #[inline]
 pub(crate) fn is_aligned(value: u64) -> bool {
     value.is_multiple_of(DIRECT_ALIGN as u64)

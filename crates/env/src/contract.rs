@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a directory entry is, as far as the engine cares.
+/// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirEntry {
     /// The name, without the directory. Names that are not UTF-8 are passed lossily.
@@ -23,14 +23,14 @@ pub struct DirEntry {
     pub is_file: bool,
 }
 
-/// What `stat` says.
+/// Metadata of a file, from `stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// Length in bytes.
     pub len: u64,
     /// Last modification, seconds since the Unix epoch.
     pub modified_unix: u64,
-    /// Whether it is a directory.
+    /// True if it is a directory.
     pub is_dir: bool,
 }
 
@@ -48,7 +48,7 @@ pub trait WritableFile: Send + fmt::Debug {
     }
     /// Bytes appended so far.
     fn len(&self) -> u64;
-    /// Whether nothing was appended.
+    /// Returns whether nothing was appended.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -143,9 +143,10 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn begin_sync_dir(&self, path: &Path) -> Errand {
         Errand::made(self.sync_dir(path))
     }
-    /// What `stat` says; `NotFound` subcode [`esker_status::Subcode::PathNotFound`] when absent.
+    /// Returns the metadata from `stat`; `NotFound` subcode [`esker_status::Subcode::PathNotFound`]
+    /// when absent.
     fn metadata(&self, path: &Path) -> Result<Metadata>;
-    /// Whether something is at `path`. An error other than absence is an error.
+    /// Returns whether something is at `path`. An error other than absence is an error.
     fn exists(&self, path: &Path) -> Result<bool>;
     /// Puts `data` in place of what an existing file has at `offset`, and makes that survive power
     /// loss. `NotSupported` where files are written from front to back alone.
@@ -167,8 +168,9 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     }
     /// Free bytes on the device that holds `path`.
     fn free_space(&self, path: &Path) -> Result<u64>;
-    /// The same files, with large requests in the background carried by what is `wanted` where it
-    /// is to be had, and by threads where it is not. `None` for a filesystem that has no choice.
+    /// Returns the same filesystem, whose large background requests go to the carrier `wanted`
+    /// where it is available, and to threads where it is not. `None` for a filesystem that has no
+    /// choice.
     fn with_background_io(&self, _wanted: BackgroundIo) -> Option<Arc<dyn FileSystem>> {
         None
     }

@@ -10,15 +10,15 @@ use esker_status::Result;
 use std::fmt;
 use std::sync::Arc;
 
-/// What an errand does. It does not own the filesystem, whose threads may make it.
+/// The call of an errand. It does not own the filesystem, whose threads may make it.
 pub type Call = Box<dyn FnOnce() -> Result<()> + Send>;
 
 /// A call that may be under way. One that is dropped is not made any more, unless it has begun:
 /// then dropping it waits.
 #[must_use = "an errand that is dropped may not be run"]
-pub struct Errand(State);
+pub struct Errand(ErrandState);
 
-enum State {
+enum ErrandState {
     Unmade(Call),
     Made(Result<()>),
     Promised(Arc<Promise<Result<()>>>),
@@ -28,33 +28,33 @@ enum State {
 impl Errand {
     /// A call that is made when it is waited for.
     pub fn later(call: Call) -> Errand {
-        Errand(State::Unmade(call))
+        Errand(ErrandState::Unmade(call))
     }
 
     /// A call that was made.
     pub fn made(outcome: Result<()>) -> Errand {
-        Errand(State::Made(outcome))
+        Errand(ErrandState::Made(outcome))
     }
 
     pub(crate) fn promised(promise: Arc<Promise<Result<()>>>) -> Errand {
-        Errand(State::Promised(promise))
+        Errand(ErrandState::Promised(promise))
     }
 
     /// Waits for the call, and has its outcome.
     pub fn wait(mut self) -> Result<()> {
-        match std::mem::replace(&mut self.0, State::Over) {
-            State::Unmade(call) => call(),
-            State::Made(outcome) => outcome,
+        match std::mem::replace(&mut self.0, ErrandState::Over) {
+            ErrandState::Unmade(call) => call(),
+            ErrandState::Made(outcome) => outcome,
             // Nobody else waits for it, so the outcome is there.
-            State::Promised(promise) => promise.wait().map_or(Ok(()), |(outcome, _)| outcome),
-            State::Over => Ok(()),
+            ErrandState::Promised(promise) => promise.wait().map_or(Ok(()), |(outcome, _)| outcome),
+            ErrandState::Over => Ok(()),
         }
     }
 }
 
 impl Drop for Errand {
     fn drop(&mut self) {
-        if let State::Promised(promise) = &self.0 {
+        if let ErrandState::Promised(promise) = &self.0 {
             promise.end();
         }
     }

@@ -63,8 +63,9 @@ pub trait Executor: Send + Sync + fmt::Debug {
     /// where processors are short, threads of the process that wake up go before it, and none is
     /// interrupted when it wakes up. It may have run other bodies before.
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>>;
-    /// The same on a thread that gives way to all others where processors are short: for work that
-    /// can wait. Where threads have no such thing it is a thread like any other.
+    /// Runs it on a thread of low priority, which gives way to all others where processors are
+    /// short: for work that can wait. Where threads have no such thing it is a thread like any
+    /// other.
     fn spawn_patient(
         &self,
         name: &str,
@@ -77,7 +78,7 @@ pub trait Executor: Send + Sync + fmt::Debug {
         let ticker = Arc::new(Ticker::default());
         let theirs = Arc::clone(&ticker);
         self.spawn("esker-timer", Box::new(move || theirs.run(&tick)))?;
-        Ok(Box::new(OwnTicker(ticker)))
+        Ok(Box::new(ThreadTicker(ticker)))
     }
     /// Lets threads go on that wait for the caller's processor. Long work calls it about once a
     /// [`SCHED_SLICE`].
@@ -117,11 +118,11 @@ impl Ticker {
     }
 }
 
-struct OwnTicker(Arc<Ticker>);
+struct ThreadTicker(Arc<Ticker>);
 
-impl Ticking for OwnTicker {}
+impl Ticking for ThreadTicker {}
 
-impl Drop for OwnTicker {
+impl Drop for ThreadTicker {
     fn drop(&mut self) {
         *self.0.is_over.lock() = true;
         self.0.changed.notify_all();

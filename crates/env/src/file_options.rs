@@ -55,7 +55,7 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// The same for a file that must not exist.
+    /// Requires that the file does not exist.
     #[must_use]
     pub fn exclusively(self) -> Self {
         WriteOptions {

@@ -84,18 +84,18 @@ fn take(
 
 /// A file that gets its name when it is closed; dropped before, or when closing fails, it is gone.
 #[derive(Debug)]
-pub struct Unnamed<F: FileSystem> {
+pub struct UnnamedFile<F: FileSystem> {
     fs: F,
     file: Option<Box<dyn WritableFile>>,
     /// How long it was when it was closed.
     len: u64,
-    /// What it cost in the background until then.
+    /// Processor time that it took in the background until then.
     cpu_ns: u64,
     temporary: PathBuf,
     path: PathBuf,
 }
 
-impl<F: FileSystem> Unnamed<F> {
+impl<F: FileSystem> UnnamedFile<F> {
     /// Takes `spare` for `path`, which must not exist: `open` opens it for writing under its
     /// temporary name, or says `None` when it must not be written over. Then, as whenever it does
     /// not work, this is `None` and `spare` is deleted, if it can be. Only a `path` that exists, or
@@ -111,7 +111,7 @@ impl<F: FileSystem> Unnamed<F> {
         let Some(file) = take(&fs, spare, &temporary, open) else {
             return Ok(None);
         };
-        Ok(Some(Unnamed {
+        Ok(Some(UnnamedFile {
             fs,
             file: Some(file),
             len: 0,
@@ -129,7 +129,7 @@ impl<F: FileSystem> Unnamed<F> {
     }
 }
 
-impl<F: FileSystem> WritableFile for Unnamed<F> {
+impl<F: FileSystem> WritableFile for UnnamedFile<F> {
     #[inline]
     fn append(&mut self, data: &[u8]) -> Result<()> {
         self.file()?.append(data)
@@ -179,7 +179,7 @@ impl<F: FileSystem> WritableFile for Unnamed<F> {
     }
 }
 
-impl<F: FileSystem> Drop for Unnamed<F> {
+impl<F: FileSystem> Drop for UnnamedFile<F> {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
             drop(file);

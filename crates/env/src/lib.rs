@@ -31,11 +31,11 @@ pub use dirs::make_dir;
 pub use errand::{Call, Errand};
 pub use exec::*;
 pub use file_options::*;
-pub use file_reuse::{Unnamed, reuse_file};
+pub use file_reuse::{UnnamedFile, reuse_file};
 pub use mem::MemFs;
 pub use pool::BackgroundIo;
 pub use posix::PosixFs;
-pub use random_access::{Filled, PendingRead, RandomAccessFile};
+pub use random_access::{PendingRead, RandomAccessFile, ReadBuffer};
 pub use system::{SystemClock, SystemEntropy, ThreadExecutor};
 
 use std::sync::Arc;

@@ -37,8 +37,8 @@ const RANK: Rank = Rank::new(65534, "background I/O");
 /// Who carries out large requests in the background, of a filesystem that has the choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BackgroundIo {
-    /// What is the better for the kind of file: io_uring for direct I/O, threads for what goes
-    /// through the page cache.
+    /// The faster one for the kind of file: io_uring for direct I/O, threads for what goes through
+    /// the page cache.
     Auto,
     /// Threads of the filesystem.
     #[default]
@@ -48,7 +48,7 @@ pub enum BackgroundIo {
 }
 
 impl BackgroundIo {
-    /// Whether requests of a file that is direct, or is not, go to a ring.
+    /// Returns whether requests of a file that is direct, or is not, go to a ring.
     pub(crate) fn is_by_ring(self, direct: bool) -> bool {
         match self {
             BackgroundIo::Auto => direct,
@@ -74,7 +74,7 @@ struct Queue {
     closed: bool,
 }
 
-/// What files need of a pool; outlives it.
+/// The part of a pool that files need; outlives it.
 pub(crate) struct IoQueue {
     executor: Arc<dyn Executor>,
     queue: Mutex<Queue>,
@@ -121,7 +121,7 @@ impl IoQueue {
         ring.filter(|ring| ring.refusal().is_none())
     }
 
-    /// What carries them, in words.
+    /// Names the carrier.
     pub(crate) fn carrier(&self, wanted: BackgroundIo, direct: bool) -> String {
         if !wanted.is_by_ring(direct) {
             return "threads".to_owned();
@@ -214,7 +214,7 @@ impl IoPool {
         IoPool(IoQueue::new(executor))
     }
 
-    /// What files keep.
+    /// The part that files keep.
     pub(crate) fn queue(&self) -> &Arc<IoQueue> {
         &self.0
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 type Job<T> = Box<dyn FnOnce() -> T + Send>;
 
-enum State<T> {
+enum PromiseState<T> {
     Queued(Job<T>),
     Running,
     /// With the processor time that another thread spent on it, in nanoseconds.
@@ -23,7 +23,7 @@ enum State<T> {
 
 /// A result that is being made.
 pub(crate) struct Promise<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<PromiseState<T>>,
     changed: Condvar,
 }
 
@@ -41,7 +41,7 @@ impl<T: Send + 'static> Promise<T> {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Arc<Self> {
         let promise = Arc::new(Promise {
-            state: Mutex::new(Rank::LEAF, State::Queued(Box::new(job))),
+            state: Mutex::new(Rank::LEAF, PromiseState::Queued(Box::new(job))),
             changed: Condvar::new(),
         });
         let _accepted = queue.offer(Arc::clone(&promise) as Arc<dyn Task>);
@@ -49,11 +49,11 @@ impl<T: Send + 'static> Promise<T> {
     }
 
     /// Makes it, unless that has begun.
-    fn make(state: &mut MutexGuard<'_, State<T>>, is_elsewhere: bool) {
-        if !matches!(**state, State::Queued(_)) {
+    fn make(state: &mut MutexGuard<'_, PromiseState<T>>, is_elsewhere: bool) {
+        if !matches!(**state, PromiseState::Queued(_)) {
             return;
         }
-        if let State::Queued(job) = std::mem::replace(&mut **state, State::Running) {
+        if let PromiseState::Queued(job) = std::mem::replace(&mut **state, PromiseState::Running) {
             let start = if is_elsewhere { thread_cpu_ns() } else { 0 };
             let made = MutexGuard::unlocked(state, job);
             let spent = if is_elsewhere {
@@ -61,7 +61,7 @@ impl<T: Send + 'static> Promise<T> {
             } else {
                 0
             };
-            **state = State::Done(made, spent);
+            **state = PromiseState::Done(made, spent);
         }
     }
 
@@ -71,13 +71,13 @@ impl<T: Send + 'static> Promise<T> {
         let mut state = self.state.lock();
         Self::make(&mut state, false);
         loop {
-            match std::mem::replace(&mut *state, State::Gone) {
-                State::Done(made, spent) => return Some((made, spent)),
-                State::Running => {
-                    *state = State::Running;
+            match std::mem::replace(&mut *state, PromiseState::Gone) {
+                PromiseState::Done(made, spent) => return Some((made, spent)),
+                PromiseState::Running => {
+                    *state = PromiseState::Running;
                     self.changed.wait(&mut state);
                 }
-                State::Queued(_) | State::Gone => return None,
+                PromiseState::Queued(_) | PromiseState::Gone => return None,
             }
         }
     }
@@ -85,14 +85,14 @@ impl<T: Send + 'static> Promise<T> {
     /// It is not wanted any more. One that is under way ends by itself.
     pub(crate) fn take_back(&self) {
         let mut state = self.state.lock();
-        if !matches!(*state, State::Running) {
-            let unmade = std::mem::replace(&mut *state, State::Gone);
+        if !matches!(*state, PromiseState::Running) {
+            let unmade = std::mem::replace(&mut *state, PromiseState::Gone);
             drop(state);
             drop(unmade);
         }
     }
 
-    /// The same, but nothing is under way afterwards.
+    /// Gives the promise up; nothing is under way afterwards.
     pub(crate) fn end(&self) {
         self.take_back();
         drop(self.wait());

@@ -7,7 +7,7 @@
 use crate::aligned::{AlignedBuf, is_aligned};
 use crate::pool::IoQueue;
 use crate::promise::Promise;
-use crate::sys::ring::{Flight, Landed};
+use crate::sys::ring::{Completion, PendingRequest};
 use esker_status::{Error, Result};
 use std::fmt;
 use std::path::Path;
@@ -27,11 +27,11 @@ pub trait RandomAccessFile: Send + Sync + fmt::Debug {
     }
     /// The length when it was opened.
     fn len(&self) -> u64;
-    /// Whether the file was empty when it was opened.
+    /// Returns whether the file was empty when it was opened.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Whether reads bypass the page cache.
+    /// Returns whether reads bypass the page cache.
     fn is_direct(&self) -> bool {
         false
     }
@@ -51,15 +51,15 @@ pub trait RandomAccessFile: Send + Sync + fmt::Debug {
     fn path(&self) -> &Path;
 }
 
-/// What a read brought.
+/// The buffer that a read filled.
 #[derive(Debug)]
-pub struct Filled {
+pub struct ReadBuffer {
     buffer: AlignedBuf,
     len: usize,
     cpu_ns: u64,
 }
 
-impl Filled {
+impl ReadBuffer {
     /// The bytes; fewer than asked for at the end of the file.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
@@ -76,9 +76,9 @@ fn fill(
     mut buffer: AlignedBuf,
     offset: u64,
     len: usize,
-) -> Result<Filled> {
+) -> Result<ReadBuffer> {
     let len = file.read_at(offset, &mut buffer.as_mut_slice()[..len])?;
-    Ok(Filled {
+    Ok(ReadBuffer {
         buffer,
         len,
         cpu_ns: 0,
@@ -86,16 +86,16 @@ fn fill(
 }
 
 /// A read that the kernel carries out.
-struct Flying {
+struct RingRead {
     file: Arc<dyn RandomAccessFile>,
     offset: u64,
     len: usize,
-    flight: Flight,
+    flight: PendingRequest,
 }
 
-impl Flying {
-    fn wait(self) -> Result<Filled> {
-        let Flying {
+impl RingRead {
+    fn wait(self) -> Result<ReadBuffer> {
+        let RingRead {
             file,
             offset,
             len,
@@ -105,9 +105,9 @@ impl Flying {
             return fill(&*file, AlignedBuf::new(len), offset, len);
         };
         let mut got = match landed {
-            Landed::Moved(n) => n,
-            Landed::Undone => 0,
-            Landed::Failed(e) => {
+            Completion::Moved(n) => n,
+            Completion::Undone => 0,
+            Completion::Failed(e) => {
                 return Err(Error::io("read", file.path(), &e.into()).with_offset(offset));
             }
         };
@@ -116,7 +116,7 @@ impl Flying {
         if !is_over {
             got += file.read_at(offset + got as u64, &mut buffer.as_mut_slice()[got..len])?;
         }
-        Ok(Filled {
+        Ok(ReadBuffer {
             buffer,
             len: got,
             cpu_ns: 0,
@@ -125,9 +125,9 @@ impl Flying {
 }
 
 enum Inner {
-    Done(Result<Filled>),
-    Under(Arc<Promise<Result<Filled>>>),
-    Flying(Flying),
+    Done(Result<ReadBuffer>),
+    OnThread(Arc<Promise<Result<ReadBuffer>>>),
+    OnRing(RingRead),
     Waited,
 }
 
@@ -148,7 +148,7 @@ fn taken_back() -> Error {
 impl Drop for PendingRead {
     fn drop(&mut self) {
         // One that is under way owns all that it needs.
-        if let Inner::Under(promise) = &self.0 {
+        if let Inner::OnThread(promise) = &self.0 {
             promise.take_back();
         }
     }
@@ -157,7 +157,7 @@ impl Drop for PendingRead {
 impl PendingRead {
     /// One that brought what `got` says.
     pub fn done(buffer: AlignedBuf, got: Result<usize>) -> Self {
-        PendingRead(Inner::Done(got.map(|len| Filled {
+        PendingRead(Inner::Done(got.map(|len| ReadBuffer {
             len: len.min(buffer.len()),
             buffer,
             cpu_ns: 0,
@@ -180,9 +180,9 @@ impl PendingRead {
         file: Arc<dyn RandomAccessFile>,
         offset: u64,
         len: usize,
-        flight: Flight,
+        flight: PendingRequest,
     ) -> Self {
-        PendingRead(Inner::Flying(Flying {
+        PendingRead(Inner::OnRing(RingRead {
             file,
             offset,
             len,
@@ -199,18 +199,18 @@ impl PendingRead {
     ) -> Self {
         let buffer = queue.buffer(len);
         let read = move || fill(&*file, buffer, offset, len);
-        PendingRead(Inner::Under(Promise::begin(queue, read)))
+        PendingRead(Inner::OnThread(Promise::begin(queue, read)))
     }
 
     /// Waits for it, or reads now what no thread has begun to read.
-    pub fn wait(mut self) -> Result<Filled> {
+    pub fn wait(mut self) -> Result<ReadBuffer> {
         match std::mem::replace(&mut self.0, Inner::Waited) {
             Inner::Done(filled) => filled,
-            Inner::Under(promise) => {
+            Inner::OnThread(promise) => {
                 let (filled, cpu_ns) = promise.wait().ok_or_else(taken_back)?;
-                filled.map(|filled| Filled { cpu_ns, ..filled })
+                filled.map(|filled| ReadBuffer { cpu_ns, ..filled })
             }
-            Inner::Flying(flying) => flying.wait(),
+            Inner::OnRing(flying) => flying.wait(),
             Inner::Waited => Err(taken_back()),
         }
     }

@@ -1,4 +1,4 @@
-//! The same expectations of every filesystem, and what only a real disk can show.
+//! Tests of every filesystem with the same expectations, and of a real disk alone.
 
 mod background;
 mod file_reuse;

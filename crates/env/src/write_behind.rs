@@ -5,8 +5,8 @@
 //! busy. One thread at a time writes a file, in order: a failure leaves a prefix and an unknown
 //! tail, as it does without this. Errors are told by the next call and by every call after it.
 //!
-//! Where the file below leaves the buffers to the kernel ([`Below::append_buffer`]), they need no
-//! thread to wait for them.
+//! Where the file below leaves the buffers to the kernel ([`BufferedFile::append_buffer`]), they
+//! need no thread to wait for them.
 //!
 //! With the page cache a write is a copy: done elsewhere it takes as much of a processor, and
 //! measured with two of them it gained nothing. Such a file writes where it is appended to and only
@@ -36,7 +36,7 @@ const BUFFERS: usize = 3;
 const REQUEST_MIN: usize = 256 << 10;
 
 /// A file that is written in buffers.
-pub(crate) trait Below: WritableFile {
+pub(crate) trait BufferedFile: WritableFile {
     /// Adds the first `len` bytes of `buffer`, which may be on their way when this returns; an
     /// error may show in a later call. Gives a buffer that can be filled next, this one or another
     /// of its size.
@@ -46,7 +46,7 @@ pub(crate) trait Below: WritableFile {
     }
 }
 
-/// What is to be done to the file below.
+/// An operation on the file below.
 #[derive(Debug)]
 enum Piece {
     /// Append this many bytes of a buffer.
@@ -55,9 +55,9 @@ enum Piece {
 }
 
 #[derive(Debug)]
-struct State {
+struct LaneState {
     /// The file below; `None` while somebody writes to it, and after the end.
-    file: Option<Box<dyn Below>>,
+    file: Option<Box<dyn BufferedFile>>,
     /// In this order.
     pieces: VecDeque<Piece>,
     free: Vec<AlignedBuf>,
@@ -68,10 +68,10 @@ struct State {
     is_called: bool,
 }
 
-impl State {
+impl LaneState {
     /// Forgets what was to be done; the buffers are free.
     fn give_up(&mut self) {
-        let State { pieces, free, .. } = self;
+        let LaneState { pieces, free, .. } = self;
         free.extend(pieces.drain(..).filter_map(|p| match p {
             Piece::Bytes(buffer, _) => Some(buffer),
             Piece::Sync => None,
@@ -79,12 +79,12 @@ impl State {
     }
 }
 
-/// What the appending thread and the writing ones share.
+/// State that the appending thread and the writing ones share.
 #[derive(Debug)]
 struct Lane {
     /// Bytes of a request. A buffer may have more.
     size: usize,
-    state: Mutex<State>,
+    state: Mutex<LaneState>,
     changed: Condvar,
     failed: AtomicBool,
     /// Processor time that other threads spent on the file.
@@ -93,7 +93,7 @@ struct Lane {
 
 impl Lane {
     /// Does the oldest piece; false when there is none, or somebody else is at work.
-    fn do_one(&self, state: &mut MutexGuard<'_, State>) -> bool {
+    fn do_one(&self, state: &mut MutexGuard<'_, LaneState>) -> bool {
         if state.error.is_some() {
             state.give_up();
         }
@@ -120,7 +120,7 @@ impl Lane {
     }
 
     /// Remembers the first failure; what was to follow is not written.
-    fn fail(&self, state: &mut State, e: Error) {
+    fn fail(&self, state: &mut LaneState, e: Error) {
         state.give_up();
         state.error.get_or_insert(e);
         self.failed.store(true, Ordering::Release);
@@ -128,7 +128,7 @@ impl Lane {
 
     /// Waits until everything was written or something failed, lending a hand; the file below is
     /// there then.
-    fn drain(&self) -> MutexGuard<'_, State> {
+    fn drain(&self) -> MutexGuard<'_, LaneState> {
         let mut state = self.state.lock();
         loop {
             if self.do_one(&mut state) {
@@ -172,9 +172,9 @@ pub(crate) struct WriteBehind {
 
 impl WriteBehind {
     /// `file`, written in requests of `size` bytes.
-    pub(crate) fn new(file: Box<dyn Below>, queue: &Arc<IoQueue>, size: usize) -> Self {
+    pub(crate) fn new(file: Box<dyn BufferedFile>, queue: &Arc<IoQueue>, size: usize) -> Self {
         let (path, len) = (file.path().to_owned(), file.len());
-        let state = State {
+        let state = LaneState {
             file: Some(file),
             pieces: VecDeque::new(),
             free: Vec::new(),
@@ -201,8 +201,8 @@ impl WriteBehind {
         }
     }
 
-    /// The same, but full buffers are written by the appending thread: where a write is a copy into
-    /// the page cache, another processor would have to be idle to do it sooner.
+    /// Lets the appending thread write full buffers: where a write is a copy into the page cache,
+    /// another processor would have to be idle to do it sooner.
     pub(crate) fn writing_here(mut self) -> Self {
         self.writes_here = true;
         self
@@ -219,7 +219,7 @@ impl WriteBehind {
     }
 
     /// The failure, if there was one.
-    fn told(&self, state: &State) -> Result<()> {
+    fn told(&self, state: &LaneState) -> Result<()> {
         state.error.clone().map_or(Ok(()), Err)
     }
 
@@ -272,7 +272,7 @@ impl WriteBehind {
     }
 
     /// Writes what is in the buffer here.
-    fn append_rest(&mut self, file: &mut dyn Below, is_synced: &mut bool) -> Result<()> {
+    fn append_rest(&mut self, file: &mut dyn BufferedFile, is_synced: &mut bool) -> Result<()> {
         let filled = std::mem::take(&mut self.filled);
         match &self.buffer {
             Some(buffer) if filled > 0 => {
@@ -285,7 +285,10 @@ impl WriteBehind {
 
     /// Waits for everything, writes what is in the buffer, then does `last` to the file below; a
     /// failure stays.
-    fn finish(&mut self, last: impl FnOnce(&mut dyn Below, &mut bool) -> Result<()>) -> Result<()> {
+    fn finish(
+        &mut self,
+        last: impl FnOnce(&mut dyn BufferedFile, &mut bool) -> Result<()>,
+    ) -> Result<()> {
         let lane = Arc::clone(&self.lane);
         let mut state = lane.drain();
         self.told(&state)?;

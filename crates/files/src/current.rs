@@ -5,7 +5,7 @@
 //! MANIFEST before, and the directory is synced before the rename as well: the new name must not
 //! survive without the file that it names.
 
-use crate::draft::Draft;
+use crate::temp_file::TempFile;
 use esker_env::{FileSystem, WriteOptions};
 use esker_format::FileNo;
 use esker_format::file_name::{CURRENT, FileKind, manifest_name, parse_file_name, temp_name};
@@ -39,15 +39,15 @@ pub fn install(fs: &dyn FileSystem, dir: &Path, manifest: FileNo) -> Result<()> 
 }
 
 /// Writes what makes `MANIFEST-manifest` the live one by [`switch`].
-pub fn begin<'a>(fs: &'a dyn FileSystem, dir: &Path, manifest: FileNo) -> Result<Draft<'a>> {
+pub fn begin<'a>(fs: &'a dyn FileSystem, dir: &Path, manifest: FileNo) -> Result<TempFile<'a>> {
     let content = format!("{}\n", manifest_name(manifest));
     let temp = dir.join(temp_name(manifest));
     let path = dir.join(CURRENT);
-    Draft::begin(fs, temp, path, WriteOptions::default(), content.as_bytes())
+    TempFile::begin(fs, temp, path, WriteOptions::default(), content.as_bytes())
 }
 
 /// Makes the MANIFEST live that `current` names. It is synced, and has its name in `dir`.
-pub fn switch(fs: &dyn FileSystem, dir: &Path, current: Draft<'_>) -> Result<()> {
+pub fn switch(fs: &dyn FileSystem, dir: &Path, current: TempFile<'_>) -> Result<()> {
     if !seeded(Bug::CurrentDirBefore) {
         fs.sync_dir(dir)?;
     }
@@ -58,11 +58,11 @@ pub fn switch(fs: &dyn FileSystem, dir: &Path, current: Draft<'_>) -> Result<()>
     fs.sync_dir(dir)
 }
 
-fn finish(mut draft: Draft<'_>) -> Result<()> {
+fn finish(mut temp_file: TempFile<'_>) -> Result<()> {
     if !seeded(Bug::CurrentNotSynced) {
-        draft.sync()?;
+        temp_file.sync()?;
     }
-    draft.take_name()
+    temp_file.take_name()
 }
 
 /// Replaces a small file by way of a temporary one, which is removed when that fails.
@@ -74,7 +74,7 @@ pub(crate) fn replace(
     content: &[u8],
 ) -> Result<()> {
     let (temp, path) = (dir.join(temp), dir.join(name));
-    finish(Draft::begin(
+    finish(TempFile::begin(
         fs,
         temp,
         path,

@@ -4,7 +4,7 @@
 //! open. Both go into every table, and together with its number they give the table's unique id.
 
 use crate::current::replace;
-use crate::draft::Draft;
+use crate::temp_file::TempFile;
 use esker_env::{Entropy, FileSystem, WriteOptions};
 use esker_format::FileNo;
 use esker_format::file_name::{IDENTITY, temp_name};
@@ -32,10 +32,10 @@ pub fn write(fs: &dyn FileSystem, dir: &Path, id: &str) -> Result<()> {
     replace(fs, dir, &temp_name(FileNo(0)), IDENTITY, id.as_bytes())
 }
 
-/// Writes `IDENTITY` but for its name, which it takes by way of [`Draft::take_name`].
-pub fn begin<'a>(fs: &'a dyn FileSystem, dir: &Path, id: &str) -> Result<Draft<'a>> {
+/// Writes `IDENTITY` but for its name, which it takes by way of [`TempFile::take_name`].
+pub fn begin<'a>(fs: &'a dyn FileSystem, dir: &Path, id: &str) -> Result<TempFile<'a>> {
     let (temp, path) = (dir.join(temp_name(FileNo(0))), dir.join(IDENTITY));
-    Draft::begin(fs, temp, path, WriteOptions::default(), id.as_bytes())
+    TempFile::begin(fs, temp, path, WriteOptions::default(), id.as_bytes())
 }
 
 /// A new database id: a random UUID, 36 lower-case characters.

@@ -7,9 +7,9 @@
 
 pub mod blob;
 pub mod current;
-pub mod draft;
 pub mod identity;
 pub mod log;
 pub mod manifest;
 pub mod saved_cache;
 pub mod table;
+pub mod temp_file;

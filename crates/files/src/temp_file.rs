@@ -1,11 +1,11 @@
 //! A small file that gets its name when it is complete.
 //!
-//! Its bytes are written under a temporary name. Several drafts may be begun before the first is
-//! synced: their write-back goes on meanwhile, and one commit of the filesystem's journal does for
-//! all of them. The same for their syncs, which other threads can begin ([`Draft::begin_sync`]). A
-//! draft that is dropped removes its temporary file.
+//! Its bytes are written under a temporary name. Several such files may be begun before the first
+//! is synced: their write-back goes on meanwhile, and one commit of the filesystem's journal does
+//! for all of them. The same for their syncs, which other threads can begin
+//! ([`TempFile::begin_sync`]). A file that is dropped removes its temporary file.
 //!
-//! The caller syncs the draft before it takes its name, and the directory after that.
+//! The caller syncs the file before it takes its name, and the directory after that.
 
 use esker_env::{Errand, FileSystem, WritableFile, WriteOptions};
 use esker_status::Result;
@@ -15,24 +15,24 @@ use std::sync::Arc;
 
 /// A small file under a temporary name.
 #[derive(Debug)]
-#[must_use = "a draft that is dropped is removed"]
-pub struct Draft<'a> {
+#[must_use = "a file that is dropped is removed"]
+pub struct TempFile<'a> {
     fs: &'a dyn FileSystem,
     temp: PathBuf,
     path: PathBuf,
     file: Option<Box<dyn WritableFile>>,
-    syncing: Option<Syncing>,
+    syncing: Option<PendingSync>,
 }
 
 /// A sync that somebody else may have begun.
 #[derive(Debug)]
-struct Syncing {
+struct PendingSync {
     errand: Errand,
     /// The file, when nobody syncs it.
     file: Arc<Mutex<Option<Box<dyn WritableFile>>>>,
 }
 
-impl Syncing {
+impl PendingSync {
     fn begin(fs: &dyn FileSystem, file: Box<dyn WritableFile>) -> Self {
         let file = Arc::new(Mutex::new(Rank::LEAF, Some(file)));
         let theirs = Arc::clone(&file);
@@ -44,11 +44,11 @@ impl Syncing {
             *theirs.lock() = Some(file);
             synced
         }));
-        Syncing { errand, file }
+        PendingSync { errand, file }
     }
 }
 
-impl<'a> Draft<'a> {
+impl<'a> TempFile<'a> {
     /// Writes `content` to `temp`, which is to become `path`, and begins to sync it.
     pub fn begin(
         fs: &'a dyn FileSystem,
@@ -56,33 +56,33 @@ impl<'a> Draft<'a> {
         path: PathBuf,
         options: WriteOptions,
         content: &[u8],
-    ) -> Result<Draft<'a>> {
+    ) -> Result<TempFile<'a>> {
         // From here on a failure removes the temporary file.
-        let mut draft = Draft {
+        let mut temp_file = TempFile {
             fs,
             temp,
             path,
             file: None,
             syncing: None,
         };
-        let mut file = fs.create(&draft.temp, options)?;
+        let mut file = fs.create(&temp_file.temp, options)?;
         file.append(content)?;
         file.flush()?;
         file.begin_sync()?;
-        draft.file = Some(file);
-        Ok(draft)
+        temp_file.file = Some(file);
+        Ok(temp_file)
     }
 
-    /// Begins what [`Draft::sync`] does, where another thread can.
+    /// Begins what [`TempFile::sync`] does, where another thread can.
     pub fn begin_sync(&mut self) {
         if let Some(file) = self.file.take() {
-            self.syncing = Some(Syncing::begin(self.fs, file));
+            self.syncing = Some(PendingSync::begin(self.fs, file));
         }
     }
 
     /// Makes the bytes survive power loss.
     pub fn sync(&mut self) -> Result<()> {
-        if let Some(Syncing { errand, file }) = self.syncing.take() {
+        if let Some(PendingSync { errand, file }) = self.syncing.take() {
             let synced = errand.wait();
             self.file = file.lock().take();
             return synced;
@@ -104,14 +104,14 @@ impl<'a> Draft<'a> {
 
     /// Has the file back from a sync that nobody waits for.
     fn end_sync(&mut self) {
-        if let Some(Syncing { errand, file }) = self.syncing.take() {
+        if let Some(PendingSync { errand, file }) = self.syncing.take() {
             drop(errand);
             self.file = file.lock().take();
         }
     }
 }
 
-impl Drop for Draft<'_> {
+impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if self.temp.as_os_str().is_empty() {
             return;
@@ -127,5 +127,5 @@ impl Drop for Draft<'_> {
 }
 
 #[cfg(test)]
-#[path = "draft_tests.rs"]
+#[path = "temp_file_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! Tests of drafts.
+//! Tests of files that take their names when they are whole.
 
 use super::*;
 use esker_env::Env;
@@ -10,13 +10,13 @@ fn names(fs: &dyn FileSystem) -> Vec<String> {
     names.into_iter().map(|entry| entry.name).collect()
 }
 
-fn begin<'a>(fs: &'a dyn FileSystem, content: &[u8]) -> Draft<'a> {
+fn begin<'a>(fs: &'a dyn FileSystem, content: &[u8]) -> TempFile<'a> {
     let options = WriteOptions::default().exclusively();
-    Draft::begin(fs, "/d/temp".into(), "/d/name".into(), options, content).expect("begins")
+    TempFile::begin(fs, "/d/temp".into(), "/d/name".into(), options, content).expect("begins")
 }
 
 #[test]
-fn a_draft_replaces_a_file_whole_or_leaves_no_trace() {
+fn a_temp_file_replaces_a_file_whole_or_leaves_no_trace() {
     let fs = Env::in_memory().fs;
     fs.create_dir_all(Path::new("/d")).expect("a directory");
     let mut first = begin(&*fs, b"first");
@@ -35,16 +35,17 @@ fn a_draft_replaces_a_file_whole_or_leaves_no_trace() {
 }
 
 #[test]
-fn a_draft_that_cannot_be_begun_or_named_is_removed() {
+fn a_temp_file_that_cannot_be_begun_or_named_is_removed() {
     let fs = Env::in_memory().fs;
     fs.create_dir_all(Path::new("/d/name/in it"))
         .expect("a directory");
-    let draft = begin(&*fs, b"no room for it");
-    draft.take_name().expect_err("a directory has the name");
+    let temp_file = begin(&*fs, b"no room for it");
+    temp_file.take_name().expect_err("a directory has the name");
     assert_eq!(names(&*fs), ["name"]);
     let options = WriteOptions::default();
     let to = Path::new("/none/name").to_owned();
-    Draft::begin(&*fs, "/none/temp".into(), to, options, b"").expect_err("there is no directory");
+    TempFile::begin(&*fs, "/none/temp".into(), to, options, b"")
+        .expect_err("there is no directory");
 }
 
 #[test]
@@ -56,9 +57,10 @@ fn a_sync_that_another_thread_begins_is_waited_for() {
         let begin = |content: &[u8]| {
             let (temp, name) = (place.join("temp"), place.join("name"));
             let options = WriteOptions::default().exclusively();
-            let mut draft = Draft::begin(&*fs, temp, name, options, content).expect("begins");
-            draft.begin_sync();
-            draft
+            let mut temp_file =
+                TempFile::begin(&*fs, temp, name, options, content).expect("begins");
+            temp_file.begin_sync();
+            temp_file
         };
         drop(begin(b"dropped"));
         let mut synced = begin(b"synced");

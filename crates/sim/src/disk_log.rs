@@ -1,4 +1,4 @@
-//! What was done to a disk, in one total order, and what it held before.
+//! The operations on a disk, in one total order, and its contents before.
 //!
 //! The log is what crash states are computed from, so it holds data and not digests. Inodes and
 //! directories go by number: a name may mean different files at different times. Values; appended
@@ -18,7 +18,7 @@ pub struct DirNo(pub u32);
 /// The root directory.
 pub const ROOT: DirNo = DirNo(0);
 
-/// What a name stands for.
+/// The file or the directory behind a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A file.
@@ -30,8 +30,8 @@ pub enum Node {
 /// A name in a directory.
 pub type Place = (DirNo, Arc<str>);
 
-/// What an fsync that failed made of the pages that it did not write. All are marked clean: a later
-/// fsync does not write them either.
+/// State of the pages that a failed fsync did not write. All are marked clean: a later fsync does
+/// not write them either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
     /// Reads see the new data.
@@ -65,7 +65,7 @@ pub enum Op {
         file: Ino,
         /// Where.
         offset: u64,
-        /// What.
+        /// The bytes.
         data: Arc<[u8]>,
     },
     /// The length was set.
@@ -84,7 +84,7 @@ pub enum Op {
     SyncFailed {
         /// The file.
         file: Ino,
-        /// What became of the pages.
+        /// The state of the pages afterwards.
         pages: Pages,
     },
     /// A file was closed by its writer. Promises nothing.
@@ -113,15 +113,15 @@ pub enum Op {
         /// The directory.
         dir: DirNo,
     },
-    /// What was at `from` is at `to` now, in place of `replaced`.
+    /// Moves the entry at `from` to `to`, in place of `replaced`.
     Rename {
         /// The old name.
         from: Place,
         /// The new name.
         to: Place,
-        /// What moved.
+        /// The entry that moved.
         node: Node,
-        /// What was there before.
+        /// The entry that was there before.
         replaced: Option<Node>,
     },
     /// A directory was synced: what happened to its names before is sure.
@@ -136,7 +136,7 @@ pub enum Op {
     },
 }
 
-/// What a disk holds: files by number, and directories by number.
+/// Contents of a disk: files by number, and directories by number.
 ///
 /// Invariants: every node in a directory has an entry in `files` or `dirs`; directory 0 is the
 /// root. Files and directories that no name leads to are garbage, as on a disk whose orphans have
@@ -197,12 +197,12 @@ impl Image {
     }
 }
 
-/// What a disk held at first, and what was done to it since.
+/// First contents of a disk, and the operations since.
 #[derive(Clone, Debug, Default)]
 pub struct DiskLog {
     /// All of this is sure.
     pub base: Image,
-    /// What was done, oldest first.
+    /// The operations, oldest first.
     pub ops: Vec<Op>,
 }
 

@@ -1,7 +1,7 @@
 //! Failing calls: which call, how, and for how long, as one value that can be printed and read
 //! back.
 //!
-//! A [`Plan`] counts the calls that match it and fails the k-th: once, or from then on until
+//! A [`FaultSpec`] counts the calls that match it and fails the k-th: once, or from then on until
 //! [`Faults::heal`] ("space came back"), or for ever. Its text, `append:wal:3:ENOSPC:until`, is
 //! what a failing run prints and `--replay` takes.
 //!
@@ -80,7 +80,7 @@ impl Call {
             .map_or("call", |(_, n)| n)
     }
 
-    /// Whether it changes the disk, or promises that it has.
+    /// Returns whether it changes the disk, or promises that it has.
     pub fn is_write(self) -> bool {
         !matches!(
             self,
@@ -94,7 +94,7 @@ impl Call {
     }
 }
 
-/// What kind of file a call is about, by its name.
+/// The kind of file that a call is about, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Class {
@@ -187,8 +187,8 @@ impl Failure {
         }
     }
 
-    /// What a failed sync makes of the pages. They are kept when the plan does not say, as ext4
-    /// does.
+    /// Returns the state of the pages after a failed sync. They are kept when the plan does not
+    /// say, as ext4 does.
     pub fn pages(self) -> Pages {
         match self {
             Failure::Pages(p) => p,
@@ -196,7 +196,7 @@ impl Failure {
         }
     }
 
-    /// Whether the disk is full.
+    /// Returns whether the disk is full.
     pub fn is_no_space(self) -> bool {
         matches!(self.errno(), 28 | 122)
     }
@@ -219,9 +219,9 @@ const SPANS: &[(Span, &str)] = &[
     (Span::Forever, "forever"),
 ];
 
-/// What is to fail.
+/// The calls that fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct FaultSpec {
     /// Calls of this kind alone; of any kind that changes the disk when `None`.
     pub call: Option<Call>,
     /// Calls about files of this class alone.
@@ -234,7 +234,7 @@ pub struct Plan {
     pub span: Span,
 }
 
-impl Plan {
+impl FaultSpec {
     fn matches(&self, call: Call, path: &Path) -> bool {
         let kind = match self.call {
             Some(wanted) => wanted == call,
@@ -262,7 +262,7 @@ fn value_of<T: Copy>(table: &[(T, &'static str)], name: &str) -> Result<T> {
     })
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for FaultSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let call = self.call.map_or("any", Call::name);
         let class = self.class.map_or("any", |c| name_of(CLASSES, &c));
@@ -272,10 +272,10 @@ impl fmt::Display for Plan {
     }
 }
 
-impl FromStr for Plan {
+impl FromStr for FaultSpec {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<Plan> {
+    fn from_str(text: &str) -> Result<FaultSpec> {
         let words: Vec<_> = text.split(':').collect();
         let [call, class, nth, failure, span] = words[..] else {
             return Err(Error::invalid_argument(format!(
@@ -283,7 +283,7 @@ impl FromStr for Plan {
             )));
         };
         let optional = |name: &str| (name != "any").then(|| name.to_owned());
-        Ok(Plan {
+        Ok(FaultSpec {
             call: optional(call).map(|n| value_of(CALLS, &n)).transpose()?,
             class: optional(class).map(|n| value_of(CLASSES, &n)).transpose()?,
             nth: nth.parse().map_err(|_| {
@@ -298,7 +298,7 @@ impl FromStr for Plan {
 /// A plan at work.
 #[derive(Debug)]
 pub struct Faults {
-    plan: Plan,
+    plan: FaultSpec,
     seen: u64,
     failed: u64,
     healed: bool,
@@ -306,7 +306,7 @@ pub struct Faults {
 
 impl Faults {
     /// Counts from now on.
-    pub fn new(plan: Plan) -> Self {
+    pub fn new(plan: FaultSpec) -> Self {
         Faults {
             plan,
             seen: 0,
@@ -315,7 +315,7 @@ impl Faults {
         }
     }
 
-    /// Whether this call fails, and how.
+    /// Returns the failure of this call, if it fails.
     pub fn ask(&mut self, call: Call, path: &Path) -> Option<Failure> {
         if self.healed || !self.plan.matches(call, path) {
             return None;

@@ -1,16 +1,16 @@
 //! A workload on a working disk: the open database is compared with the model all the time, or
 //! copies of it are.
 //!
-//! What power cuts show only by chance (a filter that denies a key, a version that a snapshot still
-//! needs) is looked for here. Used by one thread; runs share a [`SimEnv`].
+//! Checks for errors that power cuts show only by chance (a filter that denies a key, a version
+//! that a snapshot still needs). Used by one thread; runs share a [`SimEnv`].
 
 use crate::model::drive::Session;
-use crate::model::judge::{self, Kind, Violation, violation};
+use crate::model::judge::{self, Violation, ViolationKind, violation};
 use crate::model::probe::{self, HeldSnapshots};
 use crate::model::settings::{DIR, Settings};
 use crate::model::state::State;
 use crate::rng::Rng;
-use crate::run::{Counts, Failure, Story, empty_disk};
+use crate::run::{Counts, Failure, RunPart, empty_disk};
 use crate::sim_env::SimEnv;
 use esker::Db;
 
@@ -18,7 +18,7 @@ use esker::Db;
 const STEPS: usize = 150;
 
 fn broken(doing: &str) -> impl Fn(esker::Error) -> Violation + '_ {
-    move |e| violation(Kind::Broken, format!("{doing}: {e}"))
+    move |e| violation(ViolationKind::Broken, format!("{doing}: {e}"))
 }
 
 /// A directory has one opener.
@@ -26,7 +26,10 @@ fn second_opener(world: &SimEnv, session: &Session, settings: &Settings) -> Resu
     let options = settings.options(world, session.disk());
     let again = Db::open(DIR, options.map_err(broken("options"))?);
     match again {
-        Ok(_) => Err(violation(Kind::Broken, "a second opener was let in")),
+        Ok(_) => Err(violation(
+            ViolationKind::Broken,
+            "a second opener was let in",
+        )),
         Err(_) => Ok(()),
     }
 }
@@ -35,7 +38,7 @@ fn play(world: &SimEnv, seed: u64, counts: &mut Counts) -> Result<(), Violation>
     let settings = Settings::draw(seed);
     let disk = empty_disk().map_err(broken("disk"))?.without_log();
     let opened = Session::open(world, &settings, &disk, State::default(), seed);
-    let mut session = opened.map_err(|e| violation(Kind::Unopenable, e.to_string()))?;
+    let mut session = opened.map_err(|e| violation(ViolationKind::Unopenable, e.to_string()))?;
     let (mut held, mut rng) = (HeldSnapshots::default(), Rng::new(seed ^ 0x6c6f_6f6b));
     second_opener(world, &session, &settings)?;
     session.begin().map_err(broken("begin"))?;
@@ -60,7 +63,7 @@ fn play_copies(world: &SimEnv, seed: u64, counts: &mut Counts) -> Result<(), Vio
     let settings = Settings::draw(seed);
     let disk = empty_disk().map_err(broken("disk"))?.without_log();
     let opened = Session::open(world, &settings, &disk, State::default(), seed);
-    let mut session = opened.map_err(|e| violation(Kind::Unopenable, e.to_string()))?;
+    let mut session = opened.map_err(|e| violation(ViolationKind::Unopenable, e.to_string()))?;
     let mut rng = Rng::new(seed ^ 0x636f_7079);
     session.begin().map_err(broken("begin"))?;
     for _ in 0..STEPS {
@@ -88,7 +91,7 @@ pub fn copies(world: &SimEnv, seed: u64, counts: &mut Counts) -> Option<Failure>
     let done = world.play(seed, |world| play_copies(world, seed, counts));
     done.err().map(|violation| Failure {
         seed,
-        story: Story::Copies,
+        story: RunPart::Copies,
         cuts: Vec::new(),
         violation,
         left: String::new(),
@@ -101,7 +104,7 @@ pub fn run(world: &SimEnv, seed: u64, counts: &mut Counts) -> Option<Failure> {
     let done = world.play(seed, |world| play(world, seed, counts));
     done.err().map(|violation| Failure {
         seed,
-        story: Story::Live,
+        story: RunPart::Live,
         cuts: Vec::new(),
         violation,
         left: String::new(),

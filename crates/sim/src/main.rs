@@ -8,7 +8,7 @@ use clap::Parser;
 use esker_sim::corruption::{self, Damage, Extent, Subject};
 use esker_sim::fault;
 use esker_sim::run::{self, Counts, Failure, USUAL};
-use esker_sim::seed_sweep::{Plan, Wanted, sweep};
+use esker_sim::seed_sweep::{CaseCounts, SweepPlan, sweep};
 use esker_sim::sim_env::SimEnv;
 use esker_sim::trial::{self, Base};
 use esker_sim::{live_check, schedules, seeded_bugs};
@@ -112,10 +112,10 @@ impl Args {
         }
     }
 
-    fn plan(&self) -> Plan {
-        Plan {
+    fn plan(&self) -> SweepPlan {
+        SweepPlan {
             seed: self.seed,
-            wanted: Wanted {
+            wanted: CaseCounts {
                 states: self.states,
                 failed_calls: self.faults,
                 looks: self.looks,
@@ -271,7 +271,7 @@ fn replay(world: &SimEnv, text: &str) -> esker_status::Result<Vec<Failure>> {
             schedules::replay(words[2], seed, &mut counts).ok_or_else(wrong)?
         }
         Some(&"fault") => {
-            let plan: fault::Plan = words.get(2).ok_or_else(wrong)?.parse()?;
+            let plan: fault::FaultSpec = words.get(2).ok_or_else(wrong)?.parse()?;
             let trial = number(3)?;
             let base = world.play(seed, |world| Base::new(world, seed))?;
             let failed = world.play(trial, |w| trial::trial(w, &base, &plan, trial, &mut counts));

@@ -5,7 +5,7 @@
 
 use crate::crash::{Cut, Point, VARIANTS, Variant};
 use crate::disk::SimFs;
-use crate::fault::Plan;
+use crate::fault::FaultSpec;
 use crate::model::area::telling;
 use crate::model::backups;
 use crate::model::drive::{History, Session};
@@ -28,16 +28,16 @@ pub struct Size {
     pub cuts: usize,
 }
 
-/// What was being done.
+/// The part of a run in which a failure was found.
 #[derive(Clone, Debug)]
-pub enum Story {
+pub enum RunPart {
     /// A workload, cut by the power or not.
     Crash,
     /// Calls failed as planned; with the seed of the trial.
-    Fault(Plan, u64),
+    Fault(FaultSpec, u64),
     /// A workload on a disk that is well, looked at all the time.
     Live,
-    /// The same, of which copies were made and compared.
+    /// A workload of which copies were made and compared.
     Copies,
     /// Threads raced in the scenario of this name.
     Schedule(&'static str),
@@ -52,13 +52,13 @@ pub enum Story {
 pub struct Failure {
     /// The run's seed.
     pub seed: u64,
-    /// What was being done.
-    pub story: Story,
+    /// The part of a run in which a failure was found.
+    pub story: RunPart,
     /// The cut, and the cut of recovery's log.
     pub cuts: Vec<Cut>,
-    /// What was wrong.
+    /// The violation.
     pub violation: Violation,
-    /// What the last cut left.
+    /// The state after the last cut.
     pub left: String,
 }
 
@@ -68,13 +68,13 @@ impl Failure {
         let cuts: Vec<String> = self.cuts.iter().map(Cut::to_string).collect();
         let (seed, cuts) = (self.seed, cuts.join("+"));
         match &self.story {
-            Story::Crash => format!("crash {seed} {cuts}"),
-            Story::Fault(plan, trial) => format!("fault {seed} {plan} {trial} {cuts}"),
-            Story::Live => format!("live {seed}"),
-            Story::Copies => format!("copies {seed}"),
-            Story::Schedule(scenario) => format!("schedule {seed} {scenario}"),
-            Story::Rot(damage) => format!("rot seed-{seed} {damage}"),
-            Story::Repair(what) => format!("repair {seed} ({what})"),
+            RunPart::Crash => format!("crash {seed} {cuts}"),
+            RunPart::Fault(plan, trial) => format!("fault {seed} {plan} {trial} {cuts}"),
+            RunPart::Live => format!("live {seed}"),
+            RunPart::Copies => format!("copies {seed}"),
+            RunPart::Schedule(scenario) => format!("schedule {seed} {scenario}"),
+            RunPart::Rot(damage) => format!("rot seed-{seed} {damage}"),
+            RunPart::Repair(what) => format!("repair {seed} ({what})"),
         }
     }
 }
@@ -93,7 +93,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What was done.
+/// Counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Workloads.
@@ -179,7 +179,7 @@ pub fn workload(world: &SimEnv, seed: u64, steps: usize) -> Result<History> {
 /// changes.
 pub(crate) fn may_refuse(variant: Variant, violation: &Violation) -> bool {
     variant == Variant::Mixed
-        && violation.kind == judge::Kind::Unopenable
+        && violation.kind == judge::ViolationKind::Unopenable
         && violation.text.starts_with("Corruption")
         && violation.text.contains("/MANIFEST-")
 }
@@ -196,8 +196,8 @@ fn renamed(history: &History, before: &str, after: &str) -> u64 {
     renamed.count() as u64
 }
 
-/// Whether cutting after operation `at` can show anything new: the operation did something to the
-/// database.
+/// Returns whether cutting after operation `at` can show anything new: the operation did something
+/// to the database.
 fn is_cut(history: &History, at: usize) -> bool {
     use crate::disk::Op;
     at == 0 || !matches!(history.log.ops[at - 1], Op::Close { .. } | Op::Lock { .. })
@@ -227,7 +227,7 @@ pub fn judge_state(
     let mut fail = |cuts: Vec<Cut>, violation, left| {
         failures.push(Failure {
             seed,
-            story: Story::Crash,
+            story: RunPart::Crash,
             cuts,
             violation,
             left,
@@ -373,10 +373,10 @@ pub fn run(world: &SimEnv, seed: u64, size: Size) -> (Counts, Vec<Failure>) {
         }
         Err(e) => failures.push(Failure {
             seed,
-            story: Story::Crash,
+            story: RunPart::Crash,
             cuts: Vec::new(),
             violation: Violation {
-                kind: judge::Kind::Broken,
+                kind: judge::ViolationKind::Broken,
                 text: format!("the workload: {e}"),
             },
             left: String::new(),

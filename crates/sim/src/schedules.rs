@@ -12,10 +12,10 @@ mod trees;
 
 use crate::disk::SimFs;
 use crate::model::area::Area;
-use crate::model::judge::{Kind, violation};
+use crate::model::judge::{ViolationKind, violation};
 use crate::model::settings::{DIR, silent};
 use crate::rng::Rng;
-use crate::run::{Counts, Failure, Story, empty_disk};
+use crate::run::{Counts, Failure, RunPart, empty_disk};
 use crate::sim_env::SimEnv;
 use esker::merge_operator::StringAppend;
 use esker::{
@@ -70,7 +70,7 @@ struct Stage {
     world: SimEnv,
     disk: SimFs,
     seed: u64,
-    /// What threads have to say.
+    /// Errors of the threads.
     said: Arc<Mutex<Vec<Error>>>,
 }
 
@@ -101,7 +101,7 @@ impl Stage {
         Ok(options)
     }
 
-    /// The same with another disk.
+    /// Returns the stage with another disk.
     fn after(&self, disk: SimFs) -> Stage {
         Stage {
             world: self.world.clone(),
@@ -150,7 +150,7 @@ fn write_pair(db: &Db, pair: u64, n: u64, sync: bool) -> Result<()> {
     db.write_opt(&mut batch, &synced(sync))
 }
 
-/// What one iterator sees of the pairs: both keys of each have the same value. The sum of the
+/// Reads the pairs with one iterator: both keys of each have the same value. Returns the sum of the
 /// values.
 fn read_pairs(db: &Db, family: &FamilyHandle) -> Result<u64> {
     let mut it = db.iter_cf(family);
@@ -650,8 +650,8 @@ fn optimistic(stage: &Stage) -> Result<()> {
     count_together(stage, &db, move || transactions.begin())
 }
 
-/// What a scenario may take of its own time, in which background threads look around once a second;
-/// its waits are for events, so it needs next to nothing of that.
+/// Time that a scenario may take, in which background threads look around once a second; its waits
+/// are for events, so it needs next to nothing of that.
 const TIME: Duration = Duration::from_secs(3600);
 /// A scenario takes some ten thousand steps.
 const STEPS: u64 = 10_000_000;
@@ -664,15 +664,15 @@ pub fn begun() -> u64 {
     BEGUN.load(Ordering::Relaxed)
 }
 
-/// What runs so far were like.
+/// Traces of the runs so far.
 #[derive(Default)]
-pub struct Seen(BTreeSet<u64>);
+pub struct TraceSet(BTreeSet<u64>);
 
 /// The schedule `seed` of a scenario; counted when no other went the same way.
 fn one(
     (name, scenario): (&'static str, Scenario),
     seed: u64,
-    seen: &mut Seen,
+    seen: &mut TraceSet,
     counts: &mut Counts,
 ) -> Option<Failure> {
     BEGUN.fetch_add(1, Ordering::Relaxed);
@@ -700,9 +700,9 @@ fn one(
     };
     Some(Failure {
         seed,
-        story: Story::Schedule(name),
+        story: RunPart::Schedule(name),
         cuts: Vec::new(),
-        violation: violation(Kind::Broken, text),
+        violation: violation(ViolationKind::Broken, text),
         left: String::new(),
     })
 }
@@ -711,7 +711,7 @@ fn one(
 pub fn schedules(
     seed: u64,
     area: Option<Area>,
-    seen: &mut Seen,
+    seen: &mut TraceSet,
     counts: &mut Counts,
 ) -> Vec<Failure> {
     let is_about = |own: &[Area]| area.is_some_and(|a| own.contains(&a));
@@ -726,6 +726,6 @@ pub fn schedules(
 /// The schedule `seed` of the scenario called `name`; `None` when there is none of this name.
 pub fn replay(name: &str, seed: u64, counts: &mut Counts) -> Option<Vec<Failure>> {
     let (name, _, scenario) = SCENARIOS.iter().find(|(n, ..)| *n == name)?;
-    let failure = one((name, *scenario), seed, &mut Seen::default(), counts);
+    let failure = one((name, *scenario), seed, &mut TraceSet::default(), counts);
     Some(failure.into_iter().collect())
 }

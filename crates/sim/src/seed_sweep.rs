@@ -8,7 +8,7 @@
 
 use crate::live_check;
 use crate::run::{self, Counts, Failure, USUAL};
-use crate::schedules::{Seen, schedules};
+use crate::schedules::{TraceSet, schedules};
 use crate::sim_env::SimEnv;
 use crate::trial;
 use std::fmt;
@@ -23,7 +23,7 @@ const SCHEDULES: u64 = 20;
 
 /// How many cases of each kind.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wanted {
+pub struct CaseCounts {
     /// Crash states.
     pub states: u64,
     /// Calls that fail.
@@ -38,11 +38,11 @@ pub struct Wanted {
 
 /// How a run goes on.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct SweepPlan {
     /// The first seed.
     pub seed: u64,
     /// This many cases, or for so long.
-    pub wanted: Wanted,
+    pub wanted: CaseCounts,
     /// All kinds in turns for this time, whatever is wanted.
     pub limit: Option<Duration>,
     /// Seeds at a time; 0 for five for two processors.
@@ -51,14 +51,14 @@ pub struct Plan {
     pub first: bool,
 }
 
-/// What a run found.
+/// Counts and failures of a sweep.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct SweepReport {
     /// Cases.
     pub counts: Counts,
-    /// What was wrong, by kind, at most as many as one can read.
+    /// Failures by kind, at most as many as one can read.
     pub failures: Vec<Failure>,
-    /// How many there were of each kind, in the order of `Kind`.
+    /// How many there were of each kind, in the order of `CaseKind`.
     pub violations: [u64; 5],
     /// How long it took.
     pub took: Duration,
@@ -67,7 +67,7 @@ pub struct Found {
 
 /// The kinds of cases, in the order of [`KINDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum CaseKind {
     States,
     Faults,
     Looks,
@@ -75,56 +75,56 @@ enum Kind {
     Schedules,
 }
 
-const KINDS: [Kind; 5] = [
-    Kind::States,
-    Kind::Faults,
-    Kind::Looks,
-    Kind::Copies,
-    Kind::Schedules,
+const KINDS: [CaseKind; 5] = [
+    CaseKind::States,
+    CaseKind::Faults,
+    CaseKind::Looks,
+    CaseKind::Copies,
+    CaseKind::Schedules,
 ];
 const SHOWN: usize = 20;
 
-impl Kind {
+impl CaseKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::States => "crash states",
-            Kind::Faults => "failed calls",
-            Kind::Looks => "looks at live databases",
-            Kind::Copies => "checkpoints compared",
-            Kind::Schedules => "schedules",
+            CaseKind::States => "crash states",
+            CaseKind::Faults => "failed calls",
+            CaseKind::Looks => "looks at live databases",
+            CaseKind::Copies => "checkpoints compared",
+            CaseKind::Schedules => "schedules",
         }
     }
 
     fn cases(self, counts: &Counts) -> u64 {
         match self {
-            Kind::States => counts.states,
-            Kind::Faults => counts.failed_calls,
-            Kind::Looks => counts.looks,
+            CaseKind::States => counts.states,
+            CaseKind::Faults => counts.failed_calls,
+            CaseKind::Looks => counts.looks,
             // Backups are restored in crash states as well.
-            Kind::Copies => counts.checkpoints,
-            Kind::Schedules => counts.schedules,
+            CaseKind::Copies => counts.checkpoints,
+            CaseKind::Schedules => counts.schedules,
         }
     }
 
-    fn wanted(self, wanted: &Wanted) -> u64 {
+    fn wanted(self, wanted: &CaseCounts) -> u64 {
         match self {
-            Kind::States => wanted.states,
-            Kind::Faults => wanted.failed_calls,
-            Kind::Looks => wanted.looks,
-            Kind::Copies => wanted.copies,
-            Kind::Schedules => wanted.schedules,
+            CaseKind::States => wanted.states,
+            CaseKind::Faults => wanted.failed_calls,
+            CaseKind::Looks => wanted.looks,
+            CaseKind::Copies => wanted.copies,
+            CaseKind::Schedules => wanted.schedules,
         }
     }
 }
 
-impl Found {
+impl SweepReport {
     /// How many violations there were.
     pub fn violations(&self) -> u64 {
         self.violations.iter().sum()
     }
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for SweepReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (c, seconds) = (&self.counts, self.took.as_secs_f64().max(0.001));
         for (kind, violations) in KINDS.iter().zip(self.violations) {
@@ -134,13 +134,13 @@ impl fmt::Display for Found {
             }
             write!(f, "{}: {cases}, violations: {violations}", kind.name())?;
             match kind {
-                Kind::States => writeln!(
+                CaseKind::States => writeln!(
                     f,
                     " ({} workloads, {} states in recovery, {} refused rightly)",
                     c.runs, c.nested, c.refused
                 )?,
-                Kind::Faults => writeln!(f, " ({} trials with crashes)", c.faults)?,
-                Kind::Copies => writeln!(f, " ({} backups restored and compared)", c.restores)?,
+                CaseKind::Faults => writeln!(f, " ({} trials with crashes)", c.faults)?,
+                CaseKind::Copies => writeln!(f, " ({} backups restored and compared)", c.restores)?,
                 _ => writeln!(f)?,
             }
         }
@@ -152,48 +152,49 @@ impl fmt::Display for Found {
     }
 }
 
-struct Shared<'a> {
-    plan: &'a Plan,
+struct SweepState<'a> {
+    plan: &'a SweepPlan,
     start: Instant,
     /// Cases begun of all kinds.
     turns: AtomicU64,
     /// The next seed of each kind.
     next: [AtomicU64; KINDS.len()],
     over: AtomicBool,
-    found: Mutex<Found>,
+    found: Mutex<SweepReport>,
 }
 
-impl Shared<'_> {
-    fn found(&self) -> MutexGuard<'_, Found> {
+impl SweepState<'_> {
+    fn found(&self) -> MutexGuard<'_, SweepReport> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the thread that asks does next: what is behind most. `None` when all is done.
-    fn next_kind(&self) -> Option<Kind> {
+    /// Returns the kind of case that is furthest behind, for the thread that asks. `None` when all
+    /// is done.
+    fn next_kind(&self) -> Option<CaseKind> {
         if self.over.load(Ordering::Relaxed) {
             return None;
         }
         if let Some(limit) = self.plan.limit {
             let turn = match self.turns.fetch_add(1, Ordering::Relaxed) % 20 {
-                3 | 8 | 13 => Kind::Faults,
-                18 => Kind::Looks,
-                19 => Kind::Schedules,
-                17 => Kind::Copies,
-                _ => Kind::States,
+                3 | 8 | 13 => CaseKind::Faults,
+                18 => CaseKind::Looks,
+                19 => CaseKind::Schedules,
+                17 => CaseKind::Copies,
+                _ => CaseKind::States,
             };
             return (self.start.elapsed() < limit).then_some(turn);
         }
         let counts = self.found().counts;
-        let done = |kind: &Kind| {
+        let done = |kind: &CaseKind| {
             let wanted = kind.wanted(&self.plan.wanted).max(1);
             kind.cases(&counts) as f64 / wanted as f64
         };
-        let open = |kind: &Kind| kind.cases(&counts) < kind.wanted(&self.plan.wanted);
+        let open = |kind: &CaseKind| kind.cases(&counts) < kind.wanted(&self.plan.wanted);
         let open = KINDS.into_iter().filter(open);
         open.min_by(|a, b| done(a).total_cmp(&done(b)))
     }
 
-    fn add(&self, kind: Kind, counts: &Counts, failures: Vec<Failure>) {
+    fn add(&self, kind: CaseKind, counts: &Counts, failures: Vec<Failure>) {
         let mut found = self.found();
         found.counts.add(counts);
         found.violations[kind as usize] += failures.len() as u64;
@@ -224,7 +225,7 @@ impl Shared<'_> {
     }
 
     fn work(&self, world: &SimEnv) {
-        let mut seen = Seen::default();
+        let mut seen = TraceSet::default();
         loop {
             let Some(kind) = self.next_kind() else {
                 return;
@@ -232,19 +233,19 @@ impl Shared<'_> {
             let seed = self.next[kind as usize].fetch_add(1, Ordering::Relaxed);
             let mut counts = Counts::default();
             let failures = match kind {
-                Kind::States => {
+                CaseKind::States => {
                     let (c, failures) = run::run(world, seed, USUAL);
                     counts = c;
                     failures
                 }
-                Kind::Faults => trial::trials(world, seed, TRIALS, &mut counts),
-                Kind::Looks => live_check::run(world, seed, &mut counts)
+                CaseKind::Faults => trial::trials(world, seed, TRIALS, &mut counts),
+                CaseKind::Looks => live_check::run(world, seed, &mut counts)
                     .into_iter()
                     .collect(),
-                Kind::Copies => live_check::copies(world, seed, &mut counts)
+                CaseKind::Copies => live_check::copies(world, seed, &mut counts)
                     .into_iter()
                     .collect(),
-                Kind::Schedules => {
+                CaseKind::Schedules => {
                     let seeds = seed * SCHEDULES..(seed + 1) * SCHEDULES;
                     seeds
                         .flat_map(|s| schedules(s, None, &mut seen, &mut counts))
@@ -274,14 +275,14 @@ fn seeds_at_a_time(jobs: usize) -> usize {
 }
 
 /// Runs what is planned; failures are printed as they come.
-pub fn sweep(world: &SimEnv, plan: &Plan) -> Found {
-    let shared = Shared {
+pub fn sweep(world: &SimEnv, plan: &SweepPlan) -> SweepReport {
+    let shared = SweepState {
         plan,
         start: Instant::now(),
         turns: AtomicU64::new(0),
         next: std::array::from_fn(|_| AtomicU64::new(plan.seed)),
         over: AtomicBool::new(false),
-        found: Mutex::new(Found::default()),
+        found: Mutex::new(SweepReport::default()),
     };
     std::thread::scope(|scope| {
         for _ in 0..seeds_at_a_time(plan.jobs) {
@@ -290,7 +291,7 @@ pub fn sweep(world: &SimEnv, plan: &Plan) -> Found {
     });
     let took = shared.start.elapsed();
     let found = shared.found.into_inner();
-    Found {
+    SweepReport {
         took,
         ..found.unwrap_or_else(PoisonError::into_inner)
     }

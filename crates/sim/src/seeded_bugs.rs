@@ -11,14 +11,14 @@ use crate::corruption;
 use crate::live_check;
 use crate::model::area::{Area, seed_about};
 use crate::run::{self, Counts, Failure, USUAL};
-use crate::schedules::{Seen, schedules};
+use crate::schedules::{TraceSet, schedules};
 use crate::sim_env::SimEnv;
 use crate::trial;
 use esker_status::seeded::Hunter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// What a hunt did.
+/// Result of a search.
 #[derive(Debug, Default)]
 pub struct SearchResult {
     /// Which kind found it, after how many cases, and what.
@@ -45,7 +45,7 @@ fn turn(
     world: &SimEnv,
     seed: u64,
     about: Option<Area>,
-    seen: &mut Seen,
+    seen: &mut TraceSet,
     counts: &mut Counts,
 ) -> Vec<Failure> {
     match kind {
@@ -110,7 +110,7 @@ pub fn search(
     let start = Instant::now();
     let mut order: Vec<_> = KINDS.to_vec();
     order.sort_by_key(|(kind, _)| Some(*kind) != first.map(|f| f.0));
-    let (mut search, mut seen) = (SearchResult::default(), Seen::default());
+    let (mut search, mut seen) = (SearchResult::default(), TraceSet::default());
     for round in 0.. {
         for (at, &(kind, name)) in order.iter().enumerate() {
             // The first kind has the first half of the time for itself.

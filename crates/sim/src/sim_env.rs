@@ -20,9 +20,9 @@ use std::time::Duration;
 
 /// Numbers that follow from a seed, in the order in which they are asked for.
 #[derive(Debug)]
-struct Seeded(AtomicU64);
+struct SeededEntropy(AtomicU64);
 
-impl Entropy for Seeded {
+impl Entropy for SeededEntropy {
     fn next_u64(&self) -> u64 {
         mix(self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed))
     }
@@ -30,7 +30,7 @@ impl Entropy for Seeded {
 
 /// Threads that the machine schedules.
 #[derive(Clone, Copy, Debug, Default)]
-struct Beside;
+struct FreeThreads;
 
 struct Handle(Running);
 
@@ -40,7 +40,7 @@ impl JoinHandle for Handle {
     }
 }
 
-impl Executor for Beside {
+impl Executor for FreeThreads {
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>> {
         let started = esker_sync::start(body).map_err(|e| not_started(name, &e))?;
         Ok(Box::new(Handle(started)))
@@ -79,7 +79,7 @@ impl Clock for Ticks {
 
 /// Threads that take turns.
 #[derive(Debug)]
-struct Turns(Schedule);
+struct ScheduledThreads(Schedule);
 
 struct ScheduledThread(Joining);
 
@@ -89,7 +89,7 @@ impl JoinHandle for ScheduledThread {
     }
 }
 
-impl Executor for Turns {
+impl Executor for ScheduledThreads {
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn JoinHandle>> {
         let started = self.0.spawn(name, body);
         let started = started.map_err(|e| not_started(name, &e))?;
@@ -111,7 +111,7 @@ enum Threads {
     Scheduled(Schedule),
 }
 
-/// What databases of one run share.
+/// State that the databases of one run share.
 #[derive(Clone, Debug)]
 pub struct SimEnv {
     threads: Threads,
@@ -160,14 +160,17 @@ impl SimEnv {
     /// In a controlled world, outside [`SimEnv::play`].
     pub fn env(&self, disk: &SimFs, seed: u64) -> Env {
         let (clock, executor): (Arc<dyn Clock>, Arc<dyn Executor>) = match &self.threads {
-            Threads::Real => (Arc::new(SystemClock::new()), Arc::new(Beside)),
-            Threads::Scheduled(s) => (Arc::new(Ticks(s.clone())), Arc::new(Turns(s.clone()))),
+            Threads::Real => (Arc::new(SystemClock::new()), Arc::new(FreeThreads)),
+            Threads::Scheduled(s) => (
+                Arc::new(Ticks(s.clone())),
+                Arc::new(ScheduledThreads(s.clone())),
+            ),
             Threads::Controlled => panic!("threads of a controlled world are for SimEnv::play"),
         };
         Env {
             fs: Arc::new(disk.clone()),
             clock,
-            entropy: Arc::new(Seeded(AtomicU64::new(seed))),
+            entropy: Arc::new(SeededEntropy(AtomicU64::new(seed))),
             executor,
         }
     }

@@ -11,14 +11,14 @@
 
 use crate::crash::{Cut, Point, VARIANTS, Variant};
 use crate::disk::{Image, Pages, SimFs};
-use crate::fault::{CALLS, CLASSES, Call, Class, FAILURES, Failure as How, Plan, Span};
+use crate::fault::{CALLS, CLASSES, Call, Class, FAILURES, Failure as How, FaultSpec, Span};
 use crate::model::area::{Area, draw_call};
 use crate::model::drive::{History, Session};
-use crate::model::judge::{self, Depth, Kind, MOST_FAILED, Violation};
+use crate::model::judge::{self, Depth, MOST_FAILED, Violation, ViolationKind};
 use crate::model::settings::Settings;
 use crate::model::state::State;
 use crate::rng::Rng;
-use crate::run::{Counts, Failure, Story, empty_disk};
+use crate::run::{Counts, Failure, RunPart, empty_disk};
 use crate::sim_env::SimEnv;
 use esker::HealthState;
 use esker_status::Result;
@@ -72,7 +72,7 @@ impl Base {
 const TELLING: &[Call] = &[Call::Append, Call::Sync, Call::Read, Call::SyncDir];
 
 /// The plan of a seed, for a workload that may be about a part of the engine.
-pub fn draw_plan(rng: &mut Rng, area: Option<Area>) -> Plan {
+pub fn draw_plan(rng: &mut Rng, area: Option<Area>) -> FaultSpec {
     let failure = rng.pick(FAILURES).0;
     let call = match failure {
         How::Pages(_) => Some(Call::Sync),
@@ -103,7 +103,7 @@ pub fn draw_plan(rng: &mut Rng, area: Option<Area>) -> Plan {
         _ => 30,
     };
     let span = *rng.pick(&[Span::Once, Span::Once, Span::Until, Span::Forever]);
-    Plan {
+    FaultSpec {
         call,
         class,
         nth: 1 + rng.below(most),
@@ -112,13 +112,13 @@ pub fn draw_plan(rng: &mut Rng, area: Option<Area>) -> Plan {
     }
 }
 
-fn violation(kind: Kind, text: String) -> Violation {
+fn violation(kind: ViolationKind, text: String) -> Violation {
     Violation { kind, text }
 }
 
 /// Tries until a write succeeds again, as promised for this plan; the database may be opened again
 /// when it says so.
-fn recover(session: &mut Session, plan: &Plan, patient: bool) -> Result<(), Violation> {
+fn recover(session: &mut Session, plan: &FaultSpec, patient: bool) -> Result<(), Violation> {
     let Ok(clock) = session.db().map(|db| Arc::clone(&db.env().clock)) else {
         return again(session);
     };
@@ -138,7 +138,7 @@ fn recover(session: &mut Session, plan: &Plan, patient: bool) -> Result<(), Viol
                 Err(_) if refused < 2 => refused += 1,
                 Err(e) => {
                     let text = format!("writes fail after the disk is well: {e}");
-                    return Err(violation(Kind::Broken, text));
+                    return Err(violation(ViolationKind::Broken, text));
                 }
             },
             HealthState::Failed => {
@@ -154,7 +154,7 @@ fn recover(session: &mut Session, plan: &Plan, patient: bool) -> Result<(), Viol
     let error = session.db().ok().and_then(esker::Db::background_error);
     let error = error.map_or_else(String::new, |e| e.to_string());
     let text = format!("writes do not resume within 10 s after the disk is well: {error}");
-    Err(violation(Kind::Broken, text))
+    Err(violation(ViolationKind::Broken, text))
 }
 
 /// Waits for the jobs that began while calls failed: what they report is of that time. Time goes on
@@ -175,17 +175,20 @@ fn settle(session: &Session) {
 
 /// Another process opens the database: nothing that was sure may be missing.
 fn again(session: &mut Session) -> Result<(), Violation> {
-    session
-        .start_again()
-        .map_err(|e| violation(Kind::Unopenable, format!("after the disk is well: {e}")))?;
+    session.start_again().map_err(|e| {
+        violation(
+            ViolationKind::Unopenable,
+            format!("after the disk is well: {e}"),
+        )
+    })?;
     let at = session.disk().position();
     let state = judge::find(session, at)?;
     session.set_state(state);
     Ok(())
 }
 
-/// What a trial was before its crashes.
-struct Driven {
+/// A trial before its crashes.
+struct TrialRun {
     history: History,
     /// How many calls failed.
     failed: u64,
@@ -194,7 +197,7 @@ struct Driven {
 }
 
 /// The part of a trial before the crash.
-fn drive(world: &SimEnv, base: &Base, plan: &Plan, seed: u64) -> Result<Driven, Violation> {
+fn drive(world: &SimEnv, base: &Base, plan: &FaultSpec, seed: u64) -> Result<TrialRun, Violation> {
     let mut rng = Rng::new(seed);
     let disk = SimFs::from_image(base.image.clone());
     let during_open = rng.one_in(3);
@@ -205,14 +208,18 @@ fn drive(world: &SimEnv, base: &Base, plan: &Plan, seed: u64) -> Result<Driven, 
     let mut session = match open(&disk) {
         Ok(session) => session,
         Err(e) if disk.failed_calls() == 0 => {
-            return Err(violation(Kind::Unopenable, e.to_string()));
+            return Err(violation(ViolationKind::Unopenable, e.to_string()));
         }
         // The error is the answer that is right; after the disk is well the database opens.
         Err(_) => {
             disk.heal();
             let next = disk.kill();
-            open(&next)
-                .map_err(|e| violation(Kind::Unopenable, format!("after the disk is well: {e}")))?
+            open(&next).map_err(|e| {
+                violation(
+                    ViolationKind::Unopenable,
+                    format!("after the disk is well: {e}"),
+                )
+            })?
         }
     };
     session.keep_lives(&base.lives);
@@ -257,10 +264,15 @@ fn drive(world: &SimEnv, base: &Base, plan: &Plan, seed: u64) -> Result<Driven, 
         session.promise_all();
         session.run(3)
     })();
-    steps.map_err(|e| violation(Kind::Broken, format!("after the disk is well: {e}")))?;
+    steps.map_err(|e| {
+        violation(
+            ViolationKind::Broken,
+            format!("after the disk is well: {e}"),
+        )
+    })?;
     judge::compare(&session, "writing on")?;
     let failed = disk.failed_calls();
-    Ok(Driven {
+    Ok(TrialRun {
         history: session.finish(),
         failed,
         healed,
@@ -271,21 +283,21 @@ fn drive(world: &SimEnv, base: &Base, plan: &Plan, seed: u64) -> Result<Driven, 
 pub fn trial(
     world: &SimEnv,
     base: &Base,
-    plan: &Plan,
+    plan: &FaultSpec,
     seed: u64,
     counts: &mut Counts,
 ) -> Option<Failure> {
     let fail = |cuts, violation, left| {
         Some(Failure {
             seed: base.seed,
-            story: Story::Fault(plan.clone(), seed),
+            story: RunPart::Fault(plan.clone(), seed),
             cuts,
             violation,
             left,
         })
     };
     let driven = catch_unwind(AssertUnwindSafe(|| drive(world, base, plan, seed)));
-    let Driven {
+    let TrialRun {
         history,
         failed,
         healed,
@@ -297,7 +309,11 @@ pub fn trial(
         }
         Err(_) => {
             let text = "a panic".to_owned();
-            return fail(Vec::new(), violation(Kind::Broken, text), String::new());
+            return fail(
+                Vec::new(),
+                violation(ViolationKind::Broken, text),
+                String::new(),
+            );
         }
     };
     counts.failed_calls += failed;
@@ -351,9 +367,9 @@ pub fn trials(world: &SimEnv, seed: u64, trials: usize, counts: &mut Counts) -> 
         Err(e) => {
             return vec![Failure {
                 seed,
-                story: Story::Crash,
+                story: RunPart::Crash,
                 cuts: Vec::new(),
-                violation: violation(Kind::Broken, format!("the workload: {e}")),
+                violation: violation(ViolationKind::Broken, format!("the workload: {e}")),
                 left: String::new(),
             }];
         }

@@ -6,7 +6,7 @@
 //! by the million use the binary `esker-sim`.
 
 use esker_sim::run::Failure;
-use esker_sim::seed_sweep::{Found, Plan, Wanted, sweep};
+use esker_sim::seed_sweep::{CaseCounts, SweepPlan, SweepReport, sweep};
 use esker_sim::sim_env::SimEnv;
 
 /// As the binary has it.
@@ -19,8 +19,8 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// Runs until there are this many cases; there is no violation.
-fn clean(wanted: Wanted) -> Found {
-    let plan = Plan {
+fn clean(wanted: CaseCounts) -> SweepReport {
+    let plan = SweepPlan {
         seed: number("ESKER_SIM_SEED", 1),
         wanted,
         limit: None,
@@ -41,10 +41,10 @@ fn clean(wanted: Wanted) -> Found {
 
 #[test]
 fn power_cuts_leave_a_prefix_with_everything_that_was_synced() {
-    let found = clean(Wanted {
+    let found = clean(CaseCounts {
         states: number("ESKER_SIM_STATES", 10_000),
         looks: number("ESKER_SIM_LOOKS", 1_000),
-        ..Wanted::default()
+        ..CaseCounts::default()
     });
     assert!(
         found.counts.nested * 5 > found.counts.states,
@@ -61,25 +61,25 @@ fn power_cuts_leave_a_prefix_with_everything_that_was_synced() {
 
 #[test]
 fn failed_calls_lose_nothing_that_was_acknowledged() {
-    clean(Wanted {
+    clean(CaseCounts {
         failed_calls: number("ESKER_SIM_FAULTS", 700),
-        ..Wanted::default()
+        ..CaseCounts::default()
     });
 }
 
 #[test]
 fn copies_hold_what_the_database_held() {
-    let found = clean(Wanted {
+    let found = clean(CaseCounts {
         copies: number("ESKER_SIM_COPIES", 600),
-        ..Wanted::default()
+        ..CaseCounts::default()
     });
     assert!(found.counts.restores * 5 > found.counts.checkpoints);
 }
 
 #[test]
 fn threads_in_any_order_keep_what_is_promised() {
-    clean(Wanted {
+    clean(CaseCounts {
         schedules: number("ESKER_SIM_SCHEDULES", 3_000),
-        ..Wanted::default()
+        ..CaseCounts::default()
     });
 }

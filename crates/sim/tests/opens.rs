@@ -8,7 +8,7 @@ use esker::merge_operator::StringAppend;
 use esker::{Db, FamilyDescriptor, FamilyOptions, Options, WriteOptions};
 use esker_env::FileSystem;
 use esker_sim::disk::{Image, SimFs};
-use esker_sim::fault::{Call, Failure, Plan, Span};
+use esker_sim::fault::{Call, Failure, FaultSpec, Span};
 use esker_sim::model::settings::silent;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -101,7 +101,7 @@ fn fail_each(image: &Image, call: Option<Call>, failure: Failure) -> (usize, usi
     let had_data = image.list().contains_key("/db/CURRENT");
     let (mut old, mut new) = (0, 0);
     for nth in 1.. {
-        let plan = Plan {
+        let plan = FaultSpec {
             call,
             class: None,
             nth,

@@ -9,7 +9,7 @@ use esker_sync::{Mutex, MutexGuard, Rank};
 pub(crate) struct Admin {
     /// Serialises administration.
     turn: Mutex<()>,
-    /// Whether the database was opened for reading only.
+    /// True if the database was opened for reading only.
     pub(crate) read_only: bool,
     /// When it was opened, by the clock.
     pub(crate) opened_us: u64,
@@ -43,7 +43,8 @@ impl Admin {
         self.turn.lock()
     }
 
-    /// The same for background threads, which do not wait: `None` while another call administers.
+    /// Takes the lock for a background thread, which does not wait: `None` while another call
+    /// administers.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, ()>> {
         self.turn.try_lock()
     }

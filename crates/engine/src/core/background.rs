@@ -1,4 +1,5 @@
-//! What background work shares: the jobs that run, their limits, and the wake-up of their threads.
+//! State that background work shares: the jobs that run, their limits, and the wake-up of their
+//! threads.
 
 use super::saved_cache::SavedCacheState;
 use super::services::Services;
@@ -20,13 +21,13 @@ pub(crate) struct Background {
     /// How urgent the most urgent job is that merges yield to and that has no slot, as bits; set
     /// with the lock on `jobs` held.
     pub(crate) slot_wanted: AtomicU64,
-    /// What the thread that deletes files does.
+    /// State of the thread that deletes files.
     pub(crate) deletion: AtomicU8,
     /// Threads that do what changes left to do beside jobs.
     pub(crate) upkeep: AtomicUsize,
     pub(crate) limiter: JobLimiter,
     pub(crate) resume_backoff: ResumeBackoff,
-    /// Whether compactions are to end.
+    /// The request that compactions end.
     pub(crate) compaction_abort: CompactionAbort,
     /// The contents of the block cache that an earlier opening saved.
     pub(crate) saved_cache: SavedCacheState,

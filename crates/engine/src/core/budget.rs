@@ -17,18 +17,18 @@ use esker_sync::atomic::{AtomicUsize, Ordering};
 /// Memtables follow a share that changed by one part in this many.
 const CHANGE_PART: usize = 16;
 
-/// What a database has of a budget.
+/// The share of a budget that a database has.
 #[derive(Debug)]
 pub(crate) struct BudgetPart {
     pub(crate) budget: Arc<MemoryBudget>,
     /// The budget knows it by a weak reference.
-    _measured: Arc<Measured>,
+    _measured: Arc<MemberMemory>,
     /// The size of memtables that the families have.
     followed: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct Measured {
+struct MemberMemory {
     families: Arc<FamilySet>,
     tables: Arc<Tables>,
 }
@@ -40,7 +40,7 @@ impl BudgetPart {
         trees: &Trees,
         clock: &Arc<dyn Clock>,
     ) -> BudgetPart {
-        let measured = Arc::new(Measured {
+        let measured = Arc::new(MemberMemory {
             families: Arc::clone(&trees.families),
             tables: Arc::clone(&trees.tables),
         });
@@ -53,7 +53,7 @@ impl BudgetPart {
     }
 }
 
-/// What the jobs of a family did, and the time that its writers waited for them.
+/// Returns the work of a family's jobs and the time that its writers waited for them.
 fn work_of(family: &Family) -> WorkDone {
     let totals = family.compaction_stats.totals();
     let is_of_jobs = |cause| !matches!(cause, StallCause::Administration | StallCause::LowPriority);
@@ -67,7 +67,7 @@ fn work_of(family: &Family) -> WorkDone {
     }
 }
 
-impl BudgetMember for Measured {
+impl BudgetMember for MemberMemory {
     fn measure(&self) -> MemberReading {
         let mut sum = MemberReading::default();
         self.families.each(|family| {
@@ -97,7 +97,7 @@ impl BudgetPart {
 }
 
 impl Core {
-    /// Whether [`Core::balance_memory`] has something to do.
+    /// Returns whether [`Core::balance_memory`] has something to do.
     pub(crate) fn is_memory_balance_due(&self) -> bool {
         let due = |part: &BudgetPart| part.budget.is_due() || part.new_size().is_some();
         self.budget.as_ref().is_some_and(due)

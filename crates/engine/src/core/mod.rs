@@ -19,7 +19,7 @@ pub(crate) use admin::{Admin, DbStats};
 pub(crate) use background::Background;
 pub(crate) use budget::BudgetPart;
 pub(crate) use reads::{CatchUp, ReadCore};
-pub(crate) use saved_cache::{Left, Phase, SavedCacheState};
+pub(crate) use saved_cache::{Phase, SavedCacheState, UnloadedNames};
 pub(crate) use services::{Identity, Services};
 pub(crate) use trees::Trees;
 

@@ -1,5 +1,5 @@
-//! What reads use. A read loads the view of its family, then the sequence number that it reads at;
-//! everything else here serves tables, statistics and the modes of opening.
+//! State that reads share. A read loads the view of its family, then the sequence number that it
+//! reads at; everything else here serves tables, statistics and the modes of opening.
 
 use super::trees::Trees;
 use crate::family::{Family, FamilySet, View};
@@ -76,7 +76,7 @@ impl ReadCore {
         families.into_iter().map(|f| f.view()).collect()
     }
 
-    /// Whether some write went past the log since the database was opened.
+    /// Returns whether some write went past the log since the database was opened.
     pub(crate) fn has_unlogged(&self) -> bool {
         self.unlogged.load(Ordering::Acquire)
     }

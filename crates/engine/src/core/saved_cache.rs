@@ -14,7 +14,7 @@ use esker_status::Error;
 use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::{Arc, Mutex, MutexGuard, Rank};
 
-/// What is done with the saved names.
+/// State of the loading of saved names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// `save_block_cache` was off when the database was opened, or nothing was saved.
@@ -31,9 +31,9 @@ pub(crate) enum Phase {
     Unreadable,
 }
 
-/// What was done so far.
+/// Progress of the loading.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct LoadProgress {
     pub(crate) phase: Phase,
     /// Blocks whose names were saved.
     pub(crate) named: u64,
@@ -49,12 +49,12 @@ pub(crate) struct Progress {
 }
 
 /// The names that were not loaded yet: those of tables from a number on.
-pub(crate) type Left = (Arc<SavedCache>, FileNo);
+pub(crate) type UnloadedNames = (Arc<SavedCache>, FileNo);
 
 #[derive(Debug, Default)]
-struct State {
-    progress: Progress,
-    left: Option<Left>,
+struct LoadState {
+    progress: LoadProgress,
+    left: Option<UnloadedNames>,
 }
 
 /// The loading, and the right to the file.
@@ -62,13 +62,13 @@ struct State {
 pub(crate) struct SavedCacheState {
     is_due: AtomicBool,
     turn: Mutex<()>,
-    state: Mutex<State>,
+    state: Mutex<LoadState>,
 }
 
 impl SavedCacheState {
     /// With something to load, perhaps.
     pub(crate) fn new(loads: bool) -> Self {
-        let mut state = State::default();
+        let mut state = LoadState::default();
         if loads {
             state.progress.phase = Phase::Waits;
         }
@@ -79,7 +79,7 @@ impl SavedCacheState {
         }
     }
 
-    /// Whether the caller is to start a thread that loads.
+    /// Returns whether the caller is to start a thread that loads.
     pub(crate) fn take_due(&self) -> bool {
         self.is_due.load(Ordering::Relaxed) && self.is_due.swap(false, Ordering::AcqRel)
     }
@@ -94,24 +94,24 @@ impl SavedCacheState {
         self.turn.lock()
     }
 
-    /// What was done so far.
-    pub(crate) fn progress(&self) -> Progress {
+    /// Returns the progress so far.
+    pub(crate) fn progress(&self) -> LoadProgress {
         self.state.lock().progress.clone()
     }
 
     /// Changes what is known of the progress.
-    pub(crate) fn note(&self, change: impl FnOnce(&mut Progress)) {
+    pub(crate) fn note(&self, change: impl FnOnce(&mut LoadProgress)) {
         change(&mut self.state.lock().progress);
     }
 
-    /// What is not loaded yet, of the tables that come from the number on; `None` when that is
-    /// nothing.
-    pub(crate) fn left(&self) -> Option<Left> {
+    /// Returns the names that are not loaded yet, of the tables from a number on; `None` when there
+    /// are none.
+    pub(crate) fn left(&self) -> Option<UnloadedNames> {
         self.state.lock().left.clone()
     }
 
     /// Takes note of what is not loaded yet.
-    pub(crate) fn set_left(&self, left: Option<Left>) {
+    pub(crate) fn set_left(&self, left: Option<UnloadedNames>) {
         self.state.lock().left = left;
     }
 }

@@ -1,4 +1,5 @@
-//! What every part of an open database uses: the environment, the options, logs and statistics.
+//! Services that every part of an open database uses: the environment, the options, logs and
+//! statistics.
 
 use crate::health::Health;
 use crate::observe::{DbRef, InfoLog, Pending, StallLedger, Statistics};

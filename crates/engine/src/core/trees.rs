@@ -6,7 +6,7 @@ use crate::family::FamilySet;
 use crate::observe::TableFileDeletion;
 use crate::store::Store;
 use crate::tree::blobs::Blobs;
-use crate::tree::{FileNumbers, ObsoleteFiles, Purged, Tables, paths};
+use crate::tree::{FileNumbers, ObsoleteFiles, PurgeReport, Tables, paths};
 use esker_env::{WritableFile, WriteOptions};
 use esker_format::FileNo;
 use esker_status::Result;
@@ -42,7 +42,7 @@ impl Trees {
         self.tell_failed(&self.obsolete_files.purge_archive_if_due());
     }
 
-    fn tell_failed(&self, purged: &Purged) {
+    fn tell_failed(&self, purged: &PurgeReport) {
         for (path, error) in &purged.failed {
             self.services.info_log.warn(format_args!(
                 "{} could not be deleted: {error}",
@@ -56,7 +56,7 @@ impl Trees {
         self.delete_obsolete_files_keeping(0);
     }
 
-    /// The same, but keeps up to `spare` bytes of tables to be written over.
+    /// Deletes obsolete files, but keeps up to `spare` bytes of tables to be written over.
     pub(crate) fn delete_obsolete_files_keeping(&self, spare: u64) {
         if !self.obsolete_files.is_any() {
             return;
@@ -106,7 +106,7 @@ impl Trees {
         made
     }
 
-    fn tell_deleted(&self, purged: &Purged) {
+    fn tell_deleted(&self, purged: &PurgeReport) {
         for (number, _) in &purged.tables {
             self.services.table_deleted(*number);
         }

@@ -54,9 +54,9 @@ pub struct CheckpointReport {
 }
 
 /// Deletes nothing while it lives.
-struct KeepFiles<'a>(&'a Db);
+struct DeletionGuard<'a>(&'a Db);
 
-impl Drop for KeepFiles<'_> {
+impl Drop for DeletionGuard<'_> {
     fn drop(&mut self) {
         self.0.enable_file_deletions(false);
     }
@@ -65,8 +65,8 @@ impl Drop for KeepFiles<'_> {
 impl Db {
     /// Makes a database at `path`, which must not exist, with what this one holds now.
     ///
-    /// What is in memory is flushed first, so that writes without the log are in it too. Table
-    /// files are shared by hard links, or copied where the filesystem cannot link.
+    /// Memtables are flushed first, so that writes without the log are in it too. Table files are
+    /// shared by hard links, or copied where the filesystem cannot link.
     ///
     /// A database that was opened for reading, or a secondary instance, is copied with its logs, as
     /// its directory is now: what another process wrote to it meanwhile is in the checkpoint too.
@@ -129,7 +129,7 @@ impl Db {
             self.flush()?;
         }
         self.disable_file_deletions();
-        let _keep = KeepFiles(self);
+        let _keep = DeletionGuard(self);
         let files = self.copied_files(options)?;
         let report = put_in_place(&core.services.env, &files, &staging, path, &db, || Ok(()))?;
         Ok(CheckpointReport { sequence, ..report })
@@ -153,8 +153,8 @@ impl Db {
     /// Puts the tables of `family` into the directory `path`, which must not exist. Returns what
     /// [`Db::import_family`] needs to add them to another database.
     ///
-    /// What is in memory is flushed first. Tables are shared by hard links, or copied where the
-    /// filesystem cannot link. `NotSupported` for a family with values in blob files.
+    /// Memtables are flushed first. Tables are shared by hard links, or copied where the filesystem
+    /// cannot link. `NotSupported` for a family with values in blob files.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -178,7 +178,7 @@ impl Db {
         let staging = staging_of(&core.services.env, path)?;
         self.flush_cf(family, &FlushOptions::default())?;
         self.disable_file_deletions();
-        let _keep = KeepFiles(self);
+        let _keep = DeletionGuard(self);
         let meta = self.family_metadata(family);
         if !meta.blob_files.is_empty() {
             return Err(Error::not_supported(format!(

@@ -28,15 +28,15 @@ pub struct ClosedDb {
     dir: PathBuf,
     files: Vec<LiveFile>,
     sequence: u64,
-    closed: Closed,
+    closed: ClosedGuard,
 }
 
-/// What the logs of a database lack: see [`Db::verify_logs`].
+/// Losses in the logs of a database: see [`Db::verify_logs`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LogReport {
-    /// What opening the database for writing would go on without, one line each. What a crash may
-    /// leave at the end of the newest log is not among it: it was never acknowledged as synced.
+    /// Data that opening the database for writing would go on without, one line each. An unfinished
+    /// record at the end of the newest log is not among it: it was never acknowledged as synced.
     pub losses: Vec<String>,
     /// The newest sequence number in the MANIFEST and the logs.
     pub sequence: u64,
@@ -72,7 +72,7 @@ impl Db {
         let dir = path.as_ref();
         // Before the lock, which would make a file in a directory that is no database.
         current::read(&*env.fs, dir)?;
-        let closed = Closed::keep(&env, dir)?;
+        let closed = ClosedGuard::keep(&env, dir)?;
         let loaded = load_latest_options(dir, &env, LENIENT).ok();
         let db = db_options(options, loaded.as_ref());
         let wal_dir = wal_dir(dir, options);
@@ -165,7 +165,7 @@ impl ClosedDb {
     }
 }
 
-/// What opening would go on without, but for what a crash leaves of the newest log.
+/// Lists the data that opening would go on without, except the unfinished end of the newest log.
 fn losses(found: Outcome) -> Vec<String> {
     let newest = found.logs.last().map(|(number, _)| *number);
     match (&found.torn[..], &found.losses[..]) {
@@ -188,16 +188,16 @@ fn wal_dir(dir: &Path, options: &Options) -> PathBuf {
 
 /// Keeps a database closed without writing into its directory.
 #[derive(Debug)]
-struct Closed {
+struct ClosedGuard {
     /// `None` where the lock file is missing and cannot be made.
     lock: Option<Box<dyn FileLock>>,
     /// The lock file, when there was none before.
     made: Option<(Env, PathBuf)>,
 }
 
-impl Closed {
+impl ClosedGuard {
     /// Refuses when the database is open somewhere.
-    fn keep(env: &Env, dir: &Path) -> Result<Closed> {
+    fn keep(env: &Env, dir: &Path) -> Result<ClosedGuard> {
         let path = dir.join(LOCK);
         let (lock, is_made) = match env.fs.lock_shared(&path) {
             Ok(lock) => (Some(lock), false),
@@ -208,7 +208,7 @@ impl Closed {
             },
             Err(e) => return Err(explain_lock(e, dir)),
         };
-        Ok(Closed {
+        Ok(ClosedGuard {
             lock,
             made: is_made.then(|| (env.clone(), path)),
         })
@@ -223,7 +223,7 @@ impl Closed {
     }
 }
 
-impl Drop for Closed {
+impl Drop for ClosedGuard {
     fn drop(&mut self) {
         if let Some((env, path)) = self.made.take() {
             // Still locked: no process has opened the database. A lock file that stays does no

@@ -7,13 +7,13 @@ use crate::core::ReadCore;
 use crate::observe::{HistogramId, PerfMetric, Statistics, Ticker, perf_count};
 
 /// An operation whose time goes into a histogram.
-pub(crate) struct Timed<'a> {
+pub(crate) struct OperationTimer<'a> {
     reads: &'a ReadCore,
     running: Option<(&'a Statistics, u64)>,
     histogram: HistogramId,
 }
 
-impl Drop for Timed<'_> {
+impl Drop for OperationTimer<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((s, start)) = self.running {
@@ -26,12 +26,12 @@ impl Drop for Timed<'_> {
 impl ReadCore {
     /// Times an operation until the value is dropped, if the statistics want times.
     #[inline]
-    pub(crate) fn timed(&self, histogram: HistogramId) -> Timed<'_> {
+    pub(crate) fn timed(&self, histogram: HistogramId) -> OperationTimer<'_> {
         let running = match self.statistics.as_deref() {
             Some(s) if s.wants_times() => Some((s, self.env.clock.now_us())),
             _ => None,
         };
-        Timed {
+        OperationTimer {
             reads: self,
             running,
             histogram,

@@ -70,13 +70,13 @@ impl Db {
         Ok(report)
     }
 
-    /// What [`Db::destroy`] would remove; changes nothing, and does not ask whether the database is
-    /// open.
+    /// Lists the files that [`Db::destroy`] would remove; changes nothing, and does not ask whether
+    /// the database is open.
     pub fn destroy_dry_run(path: impl AsRef<Path>, options: &Options) -> Result<DestroyReport> {
         Self::destroy_families_dry_run(path, options, &[])
     }
 
-    /// What [`Db::destroy_families`] would remove.
+    /// Lists the files that [`Db::destroy_families`] would remove.
     pub fn destroy_families_dry_run(
         path: impl AsRef<Path>,
         options: &Options,
@@ -89,7 +89,7 @@ impl Db {
     }
 }
 
-/// What a destruction removed.
+/// Files that a destruction removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DestroyReport {
@@ -97,7 +97,7 @@ pub struct DestroyReport {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Whether the directory is gone too, since nothing else was in it.
+    /// True if the directory is gone too, since nothing else was in it.
     pub directory_removed: bool,
 }
 
@@ -116,7 +116,7 @@ fn count(files: &[Victim]) -> DestroyReport {
     }
 }
 
-/// What goes, in the order in which it goes.
+/// Lists the files to remove, in order.
 fn victims(
     env: &Env,
     dir: &Path,

@@ -44,9 +44,9 @@ pub struct LiveFile {
     /// Its bytes that count. A MANIFEST or a log may grow meanwhile: what comes after is not part
     /// of the contents.
     pub bytes: u64,
-    /// Whether its bytes never change, so that a link is as good as a copy.
+    /// True if its bytes never change, so that a link is as good as a copy.
     pub is_immutable: bool,
-    /// What it is, as its name says.
+    /// The kind of file that its name says.
     pub kind: FileKind,
     /// The checksum of the whole file, when the MANIFEST has one.
     pub file_checksum: Vec<u8>,
@@ -54,8 +54,8 @@ pub struct LiveFile {
     pub file_checksum_func_name: String,
     /// Its temperature, as RocksDB numbers them.
     pub temperature: u8,
-    /// What a copy of the database is to have under the name instead of the file's bytes: an
-    /// OPTIONS file that names paths would lead the copy to the tables of this database.
+    /// Bytes that a copy of the database has under the name instead of the file's own: an OPTIONS
+    /// file that names paths would lead the copy to the tables of this database.
     pub replacement: Option<Vec<u8>>,
 }
 
@@ -228,8 +228,8 @@ fn manifest_without_logs(env: &Env, file: &LiveFile) -> Result<Vec<u8>> {
     memory.read_all(at, u64::MAX)
 }
 
-/// What the contents of a database that is not open need. Without `loaded`, the database's
-/// OPTIONS, a file that is not found without their help is an error.
+/// Lists the files of a database that is not open. Without `loaded`, the database's OPTIONS, a file
+/// that is not found without their help is an error.
 pub(super) fn closed_files(
     env: &Env,
     dir: &Path,

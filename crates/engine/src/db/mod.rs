@@ -53,12 +53,12 @@ use std::path::{Path, PathBuf};
 #[derive(Clone)]
 pub struct Db(Arc<Handle>);
 
-/// What closes the database when it is dropped.
+/// Closes the database when it is dropped.
 struct Handle {
     core: Arc<Core>,
     /// The part of `core` that reads use: one pointer away.
     reads: Arc<ReadCore>,
-    /// What time alone makes due is noticed while this is here.
+    /// The timer that notices work that is due by time alone.
     ticking: Mutex<Option<Box<dyn Ticking>>>,
     lock: Mutex<Option<Box<dyn FileLock>>>,
     /// It was lent to a listener, which does not close the database.
@@ -138,13 +138,13 @@ impl Db {
             .collect()
     }
 
-    /// Whether `family` belongs to this database, dropped or not.
+    /// Returns whether `family` belongs to this database, dropped or not.
     #[inline]
     pub fn owns(&self, family: &FamilyHandle) -> bool {
         self.reads().families.owns(&family.0)
     }
 
-    /// Whether `other` is the same open database.
+    /// Returns whether `other` is the same open database.
     pub fn is_same(&self, other: &Db) -> bool {
         Arc::ptr_eq(self.core(), other.core())
     }

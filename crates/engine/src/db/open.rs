@@ -25,7 +25,7 @@ use crate::ranks;
 use crate::recover::create;
 use crate::recover::evidence;
 use crate::recover::fold::{Fold, Folded, fold};
-use crate::recover::follow::Follower;
+use crate::recover::follow::LogFollower;
 use crate::recover::replay::{self, Known, Replay};
 use crate::runtime::whole_files::lock_closed;
 use crate::tree::paths;
@@ -57,7 +57,7 @@ impl FamilyDescriptor {
     }
 }
 
-/// What may be done with the database.
+/// Uses of the database that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OpenMode {
     /// Everything.
@@ -87,7 +87,7 @@ impl Db {
         Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadWrite)?.run()
     }
 
-    /// The same for a repair: no compaction begins, so all tables stay as they are.
+    /// Opens the database for a repair: no compaction begins, so all tables stay as they are.
     pub(crate) fn open_uncompacted(
         path: impl AsRef<Path>,
         options: Options,
@@ -138,7 +138,7 @@ impl Db {
         Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadOnly)?.run()
     }
 
-    /// Whether the database at `path` has write-ahead logs, which opening it would replay.
+    /// Returns whether the database at `path` has write-ahead logs, which opening it would replay.
     pub fn has_logs(path: impl AsRef<Path>, options: &Options) -> Result<bool> {
         let env = options.env.clone().unwrap_or_else(Env::posix);
         let dir = wal_dir(path.as_ref(), &options.db);
@@ -401,7 +401,7 @@ impl Opening {
         let mut core = self.assemble(fold.folded(), info_log)?;
         let is_eager = self.db.max_open_files == -1;
         let reads = Arc::get_mut(&mut core.reads).expect("nothing holds it yet");
-        reads.follower = Some(Box::new(Follower::new(
+        reads.follower = Some(Box::new(LogFollower::new(
             &self.env,
             &self.dir,
             &self.wal_dir,
@@ -496,7 +496,7 @@ impl Opening {
         paths::of_options(&self.env, &self.dir, &self.db, named.chain(others))
     }
 
-    /// Whether to create a database that is missing.
+    /// Returns whether a missing database is to be created.
     fn is_new(&self) -> Result<bool> {
         if self.env.fs.exists(&self.dir.join("CURRENT"))? {
             if self.db.error_if_exists && !self.is_read_only() {

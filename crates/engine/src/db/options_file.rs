@@ -8,7 +8,7 @@ use crate::core::Trees;
 use crate::family::Family;
 use crate::options::print_options_text;
 use esker_env::WriteOptions as FileWriteOptions;
-use esker_files::draft::Draft;
+use esker_files::temp_file::TempFile;
 use esker_format::{FileNo, file_name};
 use esker_status::Result;
 use esker_status::seeded::{Bug, seeded};
@@ -32,14 +32,19 @@ impl Trees {
     /// Writes the options of the database and its families, those of `more` among them, to
     /// OPTIONS-`number`. The one before stays, older ones go.
     pub(crate) fn write_options_file(&self, number: FileNo, more: Option<&Family>) -> Result<()> {
-        self.name_options(self.draft_options(number, more)?)?;
+        self.name_options(self.write_temp_options(number, more)?)?;
         self.services.env.fs.sync_dir(&self.services.dir)?;
         self.keep_newest_options(number);
         Ok(())
     }
 
-    /// The same but for the name, which [`Trees::name_options`] gives it.
-    pub(crate) fn draft_options(&self, number: FileNo, more: Option<&Family>) -> Result<Draft<'_>> {
+    /// Writes the options to a file under a temporary name; [`Trees::name_options`] gives it its
+    /// own.
+    pub(crate) fn write_temp_options(
+        &self,
+        number: FileNo,
+        more: Option<&Family>,
+    ) -> Result<TempFile<'_>> {
         let families = self.families.all();
         let db = self.services.options.load();
         let as_given = |f: &Family| {
@@ -57,11 +62,11 @@ impl Trees {
         let temp = self.services.dir.join(file_name::temp_options_name(number));
         let path = self.services.dir.join(file_name::options_name(number));
         let options = FileWriteOptions::default().exclusively();
-        Draft::begin(&*self.services.env.fs, temp, path, options, text.as_bytes())
+        TempFile::begin(&*self.services.env.fs, temp, path, options, text.as_bytes())
     }
 
     /// Gives an OPTIONS file its name. The directory is to be synced.
-    pub(crate) fn name_options(&self, mut draft: Draft<'_>) -> Result<()> {
+    pub(crate) fn name_options(&self, mut draft: TempFile<'_>) -> Result<()> {
         if !seeded(Bug::OptionsNotSynced) {
             draft.sync()?;
         }

@@ -1,7 +1,7 @@
 //! Transactions in two phases, for the layer that makes transactions: prepared in the log, then
 //! committed or rolled back.
 //!
-//! What is prepared survives a crash (with `sync`, power loss), is visible to no reader, and needs
+//! A prepared batch survives a crash (with `sync`, power loss), is visible to no reader, and needs
 //! `allow_2pc` when the database is opened again.
 
 use super::Db;

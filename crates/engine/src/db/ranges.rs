@@ -208,7 +208,7 @@ impl Db {
         Ok(made.filter_map(|n| done.paths.get(n).cloned()).collect())
     }
 
-    /// The same, as `options` say. Returns what was done.
+    /// Compacts these files as `options` say, and returns what was done.
     pub fn compact_files_opt(
         &self,
         family: &FamilyHandle,

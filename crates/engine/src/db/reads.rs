@@ -4,7 +4,7 @@ use super::Db;
 use crate::family::FamilyHandle;
 use crate::observe::HistogramId;
 use crate::options::{ReadOptions, ReadTier};
-use crate::read::get::{Answer, PointRead};
+use crate::read::get::{PointRead, PointResult};
 use crate::read::{LatestWrite, PinnedValue, latest, multi};
 use crate::snapshot::Snapshot;
 use crate::ttl;
@@ -12,13 +12,13 @@ use esker_format::Seq;
 use esker_format::wide_column::{self, Column};
 use esker_status::Result;
 
-impl Answer {
+impl PointResult {
     /// As an encoded entity: a plain value becomes the default column.
     fn into_entity(self) -> Result<Option<Vec<u8>>> {
         match self {
-            Answer::Absent => Ok(None),
-            Answer::Entity(e) => Ok(Some(e.into_vec())),
-            Answer::Value(v) => {
+            PointResult::Absent => Ok(None),
+            PointResult::Entity(e) => Ok(Some(e.into_vec())),
+            PointResult::Value(v) => {
                 let mut out = Vec::new();
                 let column = Column {
                     name: b"",
@@ -58,7 +58,7 @@ impl Db {
         let seq = reads.read_seq(&view, snapshot)?;
         let entity =
             match PointRead::new(reads, &family.0, options).run(&view, key.as_ref(), seq)? {
-                Answer::Value(v) if reads.ttl.is_some() => Answer::Value(v.cut_time()?),
+                PointResult::Value(v) if reads.ttl.is_some() => PointResult::Value(v.cut_time()?),
                 other => other,
             }
             .into_entity()?;
@@ -171,7 +171,7 @@ impl Db {
             Some(Ok(seq)) => seq,
             Some(Err(e)) => return keys.iter().map(|_| Err(e.clone())).collect(),
         };
-        let mut answers: Vec<Option<Result<Answer>>> = keys.iter().map(|_| None).collect();
+        let mut answers: Vec<Option<Result<PointResult>>> = keys.iter().map(|_| None).collect();
         for (family, view) in families.iter().zip(&views) {
             let own = || keys.iter().enumerate().filter(|(_, (f, _))| f == family);
             let batch: Vec<&[u8]> = own().map(|(_, (_, k))| k.as_ref()).collect();
@@ -186,7 +186,7 @@ impl Db {
     pub(super) fn counted(
         &self,
         families: usize,
-        answers: Vec<Result<Answer>>,
+        answers: Vec<Result<PointResult>>,
     ) -> Vec<Result<Option<PinnedValue>>> {
         let values: Vec<_> = answers
             .into_iter()
@@ -199,8 +199,8 @@ impl Db {
         values
     }
 
-    /// What is known of writes to `key` after sequence `since`: for transactions that look for
-    /// conflicts.
+    /// Returns what memory knows of writes to `key` after sequence `since`: for transactions that
+    /// look for conflicts.
     ///
     /// Memtables answer when they reach back to `since`, those kept by
     /// `max_write_buffer_size_to_maintain` among them. When they do not, tables are read too,
@@ -238,7 +238,7 @@ impl Db {
         )
     }
 
-    /// Whether the key may exist, by memory and filters alone: `false` is certain.
+    /// Returns whether the key may exist, by memory and filters alone: `false` is certain.
     pub fn key_may_exist(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> bool {
         let mut options = ReadOptions::default();
         options.read_tier = ReadTier::BlockCache;

@@ -1,4 +1,4 @@
-//! What a table file says of itself, without the database that it belongs to.
+//! Properties of a table file, read without the database that it belongs to.
 
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::table;

@@ -9,7 +9,7 @@ use crate::family::FamilyHandle;
 use crate::observe::HistogramId;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::read::PinnedValue;
-use crate::read::get::{Answer, PointRead};
+use crate::read::get::{PointRead, PointResult};
 use crate::read::multi;
 use crate::snapshot::Snapshot;
 use crate::timestamp;
@@ -168,7 +168,7 @@ impl Db {
                 let read = PointRead::new(reads, &family.0, options).telling(&at);
                 read.run(view, key.as_ref(), seq)
             };
-            if let Ok(Answer::Value(v) | Answer::Entity(v)) = &answer {
+            if let Ok(PointResult::Value(v) | PointResult::Entity(v)) = &answer {
                 bytes = bytes.saturating_add(v.len() as u64);
             }
             answers.push(answer);

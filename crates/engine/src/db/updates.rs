@@ -55,16 +55,16 @@ impl WalFile {
 }
 
 /// Deletes and moves no file while it lives.
-struct KeepFiles<'a>(&'a Trees);
+struct WalFilesGuard<'a>(&'a Trees);
 
-impl<'a> KeepFiles<'a> {
+impl<'a> WalFilesGuard<'a> {
     fn new(trees: &'a Trees) -> Self {
         trees.obsolete_files.disable();
-        KeepFiles(trees)
+        WalFilesGuard(trees)
     }
 }
 
-impl Drop for KeepFiles<'_> {
+impl Drop for WalFilesGuard<'_> {
     fn drop(&mut self) {
         if self.0.obsolete_files.enable(false) {
             self.0.delete_obsolete_files();
@@ -77,7 +77,7 @@ impl Db {
     /// would read.
     pub fn sorted_wal_files(&self) -> Result<Vec<WalFile>> {
         let core = self.core();
-        let _keep = KeepFiles::new(&core.trees);
+        let _keep = WalFilesGuard::new(&core.trees);
         list(&core.services.env, &wal_dir(core))
     }
 
@@ -196,7 +196,7 @@ fn existing(env: &Env, dir: &Path) -> Result<Vec<FileNo>> {
     }
 }
 
-/// What is to be said of a log; `None` when no batch is in it.
+/// Describes a log; `None` when no batch is in it.
 fn describe(env: &Env, dir: &Path, number: FileNo, kind: WalKind) -> Result<Option<WalFile>> {
     let (file, kind) = open(env, dir, number, kind)?;
     let path = file.path().to_path_buf();
@@ -279,7 +279,7 @@ impl std::fmt::Debug for TransactionLog {
 }
 
 impl TransactionLog {
-    /// Whether it stands on a batch.
+    /// Returns whether it stands on a batch.
     pub fn valid(&self) -> bool {
         self.has_started && self.is_valid
     }
@@ -459,8 +459,8 @@ fn end_of(batch: &WriteBatch) -> u64 {
     (batch.seq().0 + u64::from(batch.count())).saturating_sub(1)
 }
 
-/// Whether all that the batch changes is only prepared: it has no sequence numbers yet, and its
-/// commit will show it.
+/// Returns whether all that the batch changes is only prepared: it has no sequence numbers yet, and
+/// its commit will show it.
 fn is_only_prepared(batch: &WriteBatch) -> bool {
     let mut is_inside = false;
     batch.has_begin_prepare()

@@ -24,7 +24,7 @@ pub(crate) use read_work::{Look, ReadOperation, ReadRow, ReadTotals, SAMPLE, is_
 pub(crate) use set::FamilySet;
 
 use crate::memtable::MemTable;
-use crate::memtable::held_logs::{HeldLogs, LogHold};
+use crate::memtable::held_logs::{FamilyLogs, HeldLogs};
 use crate::observe::{StallLedger, TableWatch};
 use crate::options::{CompactionStyle, FamilyOptions};
 use crate::ranks;
@@ -145,7 +145,7 @@ pub(crate) struct Family {
     /// Marked when there may be other work to do.
     pub(crate) signal: Arc<WorkSignal>,
     /// Its memtables in the index of logs.
-    log_hold: Arc<LogHold>,
+    log_hold: Arc<FamilyLogs>,
     /// What follows from its tree.
     assessed: assessed::LastAssessed,
     /// Counts what reading its tables costs; only with statistics.
@@ -197,7 +197,7 @@ impl Family {
         log: FileNo,
     ) -> Arc<Self> {
         let order = options.comparator.clone();
-        let (signal, log_hold) = (WorkSignal::new(id), LogHold::new(id));
+        let (signal, log_hold) = (WorkSignal::new(id), FamilyLogs::new(id));
         let reading = TableSetting::of(&options, &order, &storage).with_signal(&signal);
         let versions = vec![Arc::downgrade(&version)];
         let mem = MemTable::new(0, order.clone(), &options, log, None, &log_hold);

@@ -8,7 +8,7 @@
 //!
 //! Callers: [`super::workers`], the facade.
 
-use crate::core::{Core, Left, Phase};
+use crate::core::{Core, Phase, UnloadedNames};
 use crate::family::Family;
 use crate::runtime::IoPriority;
 use esker_files::saved_cache;
@@ -156,7 +156,7 @@ pub(crate) fn load(core: &Core) {
 }
 
 /// Reads the file; `None` when there is nothing to load.
-fn begin(core: &Core) -> Option<Left> {
+fn begin(core: &Core) -> Option<UnloadedNames> {
     let (log, state) = (&core.services.info_log, &core.background.saved_cache);
     let _turn = state.lock();
     if core.background.cv.is_closing() {

@@ -35,13 +35,13 @@ type HeldLog = (FileNo, FamilyId, u64);
 /// The index of a database.
 #[derive(Debug)]
 pub(crate) struct HeldLogs {
-    state: Mutex<State>,
+    state: Mutex<HeldLogsState>,
     /// Entries that were visited.
     visits: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct HeldLogsState {
     /// The log that takes appends; 0 before there is one.
     current: FileNo,
     /// The log that took appends after the last switch of memtables. What is prepared is synced in
@@ -53,7 +53,7 @@ struct State {
 impl HeldLogs {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(HeldLogs {
-            state: Mutex::new(Rank::LEAF, State::default()),
+            state: Mutex::new(Rank::LEAF, HeldLogsState::default()),
             visits: AtomicU64::new(0),
         })
     }
@@ -135,17 +135,17 @@ impl HeldLogs {
 
 /// One family's part in the index.
 #[derive(Debug)]
-pub(crate) struct LogHold {
+pub(crate) struct FamilyLogs {
     family: FamilyId,
     index: OnceLock<Arc<HeldLogs>>,
     /// The family was dropped. Changed under the lock of the index.
     has_left: AtomicBool,
 }
 
-impl LogHold {
+impl FamilyLogs {
     /// The part of a family that is in no index yet.
     pub(crate) fn new(family: FamilyId) -> Arc<Self> {
-        Arc::new(LogHold {
+        Arc::new(FamilyLogs {
             family,
             index: OnceLock::new(),
             has_left: AtomicBool::new(false),

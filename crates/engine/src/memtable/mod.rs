@@ -21,7 +21,7 @@ use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwapOption, Mutex, OnceLock, Rank};
-use held_logs::LogHold;
+use held_logs::FamilyLogs;
 
 /// The sequence of a memtable that holds nothing yet.
 const NO_SEQ: u64 = u64::MAX;
@@ -31,12 +31,12 @@ const NO_SEQ: u64 = u64::MAX;
 pub(crate) struct MemTable {
     id: u64,
     order: KeyOrder,
-    /// What a deletion is stored as.
+    /// The type under which a deletion is stored.
     deletion: ValueType,
     points: Points,
     tombstones: Mutex<Vec<RawTombstone>>,
     tombstone_count: AtomicUsize,
-    fragmented: ArcSwapOption<Fragmented>,
+    fragmented: ArcSwapOption<TombstoneView>,
     /// Bytes of entries, as [`MemTable::data_bytes`] counts them, at which it is full.
     limit: usize,
     range_deletions_max: usize,
@@ -44,7 +44,7 @@ pub(crate) struct MemTable {
     /// The log that the oldest data in it is in; of an empty one some older log.
     log_number: AtomicU64,
     /// Enters it into the index of logs at its first write.
-    log_hold: Arc<LogHold>,
+    log_hold: Arc<FamilyLogs>,
     first_seq: AtomicU64,
     /// Every later write of the family, up to the memtable's switch, is in it; `NO_SEQ` when that
     /// is not known.
@@ -56,7 +56,7 @@ pub(crate) struct MemTable {
 
 /// The tombstones as readers use them, and how many there were when that was made.
 #[derive(Debug)]
-struct Fragmented {
+struct TombstoneView {
     count: usize,
     tombstones: Arc<FragmentedTombstones>,
 }
@@ -88,7 +88,7 @@ impl MemTable {
         options: &FamilyOptions,
         log: FileNo,
         before: Option<&MemTable>,
-        log_hold: &Arc<LogHold>,
+        log_hold: &Arc<FamilyLogs>,
     ) -> Self {
         let expected = before.map(|m| m.points.common_prefix()).unwrap_or_default();
         let memory = ArenaOptions {
@@ -231,7 +231,8 @@ impl MemTable {
         }
     }
 
-    /// Whether it holds nothing. Otherwise [`MemTable::log_number`] is the log of its oldest data.
+    /// Returns whether it holds nothing. Otherwise [`MemTable::log_number`] is the log of its
+    /// oldest data.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.first_seq.load(Ordering::Acquire) == NO_SEQ
@@ -246,7 +247,7 @@ impl MemTable {
                 && self.tombstone_count.load(Ordering::Relaxed) >= self.range_deletions_max)
     }
 
-    /// Whether it is full because of its range deletions.
+    /// Returns whether it is full because of its range deletions.
     pub(crate) fn has_too_many_range_deletions(&self) -> bool {
         self.range_deletions_max > 0
             && self.tombstone_count.load(Ordering::Relaxed) >= self.range_deletions_max
@@ -275,7 +276,7 @@ impl MemTable {
         FileNo(self.log_number.load(Ordering::Acquire))
     }
 
-    /// Takes note of the log that its data begins in. For [`LogHold`].
+    /// Takes note of the log that its data begins in. For [`FamilyLogs`].
     pub(crate) fn set_log_number(&self, log: FileNo) {
         self.log_number.store(log.0, Ordering::Release);
     }
@@ -345,7 +346,7 @@ impl MemTable {
         self.tombstones.lock().clone()
     }
 
-    /// Whether some range was deleted.
+    /// Returns whether some range was deleted.
     pub(crate) fn has_tombstones(&self) -> bool {
         self.tombstone_count.load(Ordering::Acquire) > 0
     }
@@ -368,7 +369,7 @@ impl MemTable {
     fn fragment(&self) -> Result<Arc<FragmentedTombstones>> {
         let raw = self.tombstones.lock().clone();
         let tombstones = FragmentedTombstones::new(&raw, &self.order)?;
-        self.fragmented.store(Some(Arc::new(Fragmented {
+        self.fragmented.store(Some(Arc::new(TombstoneView {
             count: raw.len(),
             tombstones: Arc::clone(&tombstones),
         })));

@@ -1,10 +1,10 @@
-//! A memtable as RocksDB's hashed kinds show it: to an iterator that does not ask for the total
-//! order, one prefix at a time.
+//! A memtable cursor that behaves as RocksDB's hashed memtables: without `total_order_seek` it
+//! shows the entries of one prefix.
 //!
-//! A seek decides the prefix: that of its target. Without a seek there is no prefix, and nothing to
-//! see; nor is there an end of the order to go to. A target outside the extractor's domain shows
-//! everything. Only iterators of families with such a `memtable_factory` and a prefix extractor
-//! come here; tables below show everything.
+//! The prefix is that of the target of the last seek. Before a seek, and at either end of the
+//! order, the cursor shows nothing. A target outside the extractor's domain shows all entries. Only
+//! families with a hashed `memtable_factory` and a prefix extractor use it; tables show all
+//! entries.
 
 use crate::memtable::MemCursor;
 use esker_format::key::user_key;
@@ -17,11 +17,11 @@ pub(crate) struct BucketCursor {
     inner: MemCursor,
     extractor: PrefixExtractor,
     order: KeyOrder,
-    /// What is walked.
-    shown: Shown,
+    /// The entries that are walked.
+    shown: BucketRange,
 }
 
-enum Shown {
+enum BucketRange {
     Nothing,
     All,
     Prefix(Vec<u8>),
@@ -33,7 +33,7 @@ impl BucketCursor {
             inner,
             extractor,
             order,
-            shown: Shown::Nothing,
+            shown: BucketRange::Nothing,
         }
     }
 
@@ -47,8 +47,8 @@ impl BucketCursor {
 
     fn choose(&mut self, target: &[u8]) {
         self.shown = match self.prefix(target) {
-            Some(prefix) => Shown::Prefix(prefix.to_vec()),
-            None => Shown::All,
+            Some(prefix) => BucketRange::Prefix(prefix.to_vec()),
+            None => BucketRange::All,
         };
     }
 }
@@ -57,16 +57,16 @@ impl Cursor for BucketCursor {
     fn valid(&self) -> bool {
         self.inner.valid()
             && match &self.shown {
-                Shown::Nothing => false,
-                Shown::All => true,
-                Shown::Prefix(p) => self.prefix(self.inner.key()) == Some(p),
+                BucketRange::Nothing => false,
+                BucketRange::All => true,
+                BucketRange::Prefix(p) => self.prefix(self.inner.key()) == Some(p),
             }
     }
     fn seek_to_first(&mut self) {
-        self.shown = Shown::Nothing;
+        self.shown = BucketRange::Nothing;
     }
     fn seek_to_last(&mut self) {
-        self.shown = Shown::Nothing;
+        self.shown = BucketRange::Nothing;
     }
     fn seek(&mut self, target: &[u8]) {
         self.choose(target);

@@ -1,8 +1,9 @@
-//! The cursors behind an iterator: the runs of a view, merged, and what one snapshot sees of them.
+//! The cursors of an iterator: one for each sorted run of a view, merged, and filtered by a
+//! sequence number.
 //!
-//! An iterator that ends parks its cursors with the view ([`crate::family::ParkedCursors`]), and
-//! the next one over the same view with the same kind of reading takes them: what differs between
-//! the two is a sequence number and bounds. A parked shell holds no block.
+//! An iterator that ends parks its cursors with the view ([`crate::family::ParkedCursors`]). The
+//! next iterator over the same view takes them, if its read options are alike; it sets its own
+//! sequence number and bounds. Parked cursors hold no block.
 
 use super::bucket::BucketCursor;
 use super::get::read_context;
@@ -22,11 +23,11 @@ use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
 
-pub(super) type Merged = MergingCursor<Source>;
+pub(super) type MergedRuns = MergingCursor<Source>;
 
-/// What an iterator is to walk.
+/// The view and the options of a new iterator.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct IterRequest<'a> {
     pub(super) core: &'a Arc<ReadCore>,
     pub(super) family: &'a Arc<Family>,
     pub(super) options: &'a ReadOptions,
@@ -34,9 +35,9 @@ pub(super) struct Wanted<'a> {
     pub(super) seq: Seq,
 }
 
-/// How cursors read, where more than one iterator can use them.
+/// Read options that two iterators must have in common to share cursors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Reading {
+struct CursorReadOptions {
     fill_cache: bool,
     verify_checksums: bool,
     cache_only: bool,
@@ -45,7 +46,7 @@ struct Reading {
     reads_at_once: bool,
 }
 
-impl Reading {
+impl CursorReadOptions {
     /// None where cursors fit one iterator only.
     fn of(core: &ReadCore, options: &ReadOptions) -> Option<Self> {
         let is_plain = !options.tailing
@@ -56,7 +57,7 @@ impl Reading {
             && options.iter_start_ts.is_none()
             && options.table_filter.is_none()
             && matches!(options.read_tier, ReadTier::All | ReadTier::BlockCache);
-        is_plain.then_some(Reading {
+        is_plain.then_some(CursorReadOptions {
             fill_cache: options.fill_cache,
             verify_checksums: options.verify_checksums,
             cache_only: options.read_tier == ReadTier::BlockCache,
@@ -67,85 +68,85 @@ impl Reading {
     }
 }
 
-/// Whether seeks begin the reads of all runs before they wait for one: each read past the page
-/// cache waits for the device.
+/// Returns whether seeks begin the reads of all runs before they wait for one: each read past the
+/// page cache waits for the device.
 fn reads_at_once(core: &ReadCore, options: &ReadOptions) -> bool {
     options.async_io || core.tables.reads_directly()
 }
 
-/// What decides whether the cursors of an iterator serve another one.
-struct Reuse {
-    reading: Reading,
+/// The key by which the cursors of an iterator serve another one.
+struct ReuseKey {
+    read_options: CursorReadOptions,
     family_options: Arc<FamilyOptions>,
-    /// Whether the memtable that takes writes is among the runs: an empty one is not.
+    /// True if the memtable that takes writes is among the runs: an empty one is not.
     has_mem: bool,
 }
 
 /// The cursors of an iterator.
-pub(super) struct Shell {
-    pub(super) cursor: VisibleCursor<Merged>,
+pub(super) struct IteratorCursors {
+    pub(super) cursor: VisibleCursor<MergedRuns>,
     /// None where they serve one iterator only.
-    reuse: Option<Reuse>,
+    reuse: Option<ReuseKey>,
 }
 
-struct Runs {
+struct RunSources {
     sources: Vec<Source>,
     deletions: ReadTombstones,
-    /// Whether the view has range deletions, seen or not.
+    /// True if the view has range deletions, seen or not.
     delete_ranges: bool,
 }
 
-impl Shell {
-    /// A parked one, or a new one.
-    pub(super) fn of(wanted: &Wanted<'_>) -> Result<Box<Self>> {
-        let family_options = wanted.family.options.load();
-        let reading = Reading::of(wanted.core, wanted.options);
-        if let Some(reading) = reading
-            && let Some(parked) = Self::parked(wanted, &family_options, reading)
+impl IteratorCursors {
+    /// Takes parked cursors, or makes new ones.
+    pub(super) fn of(request: &IterRequest<'_>) -> Result<Box<Self>> {
+        let family_options = request.family.options.load();
+        let read_options = CursorReadOptions::of(request.core, request.options);
+        if let Some(read_options) = read_options
+            && let Some(parked) = Self::parked(request, &family_options, read_options)
         {
             return Ok(parked);
         }
-        Self::build(wanted, &family_options, reading)
+        Self::build(request, &family_options, read_options)
     }
 
     fn parked(
-        wanted: &Wanted<'_>,
+        request: &IterRequest<'_>,
         family_options: &Arc<FamilyOptions>,
-        reading: Reading,
+        read_options: CursorReadOptions,
     ) -> Option<Box<Self>> {
-        let mut shell = wanted.view.parked.take()?.downcast::<Self>().ok()?;
+        let mut cursors = request.view.parked.take()?.downcast::<Self>().ok()?;
         // The other memtables, and the tree, are as they were.
-        let mem = &wanted.view.mem;
-        let serves = |reuse: &Reuse| {
-            reuse.reading == reading
+        let mem = &request.view.mem;
+        let serves = |reuse: &ReuseKey| {
+            reuse.read_options == read_options
                 && Arc::ptr_eq(&reuse.family_options, family_options)
                 && (reuse.has_mem || mem.is_empty() || seeded(Bug::ParkedMemtableLeft))
         };
-        if !shell.reuse.as_ref().is_some_and(serves) || mem.has_tombstones() {
+        if !cursors.reuse.as_ref().is_some_and(serves) || mem.has_tombstones() {
             return None;
         }
-        let options = wanted.options;
+        let options = request.options;
         let bounds = (
             options.iterate_lower_bound.as_deref(),
             options.iterate_upper_bound.as_deref(),
         );
         let skippable = options.max_skippable_internal_keys;
-        shell.cursor.restart(wanted.seq, bounds, skippable);
-        Some(shell)
+        cursors.cursor.restart(request.seq, bounds, skippable);
+        Some(cursors)
     }
 
     fn build(
-        wanted: &Wanted<'_>,
+        request: &IterRequest<'_>,
         family_options: &Arc<FamilyOptions>,
-        reading: Option<Reading>,
+        read_options: Option<CursorReadOptions>,
     ) -> Result<Box<Self>> {
-        let Wanted {
+        let IterRequest {
             core,
             family,
             options,
             view,
             ..
-        } = *wanted;
+        } = *request;
         if options.read_tier == ReadTier::Persisted {
             return Err(Error::not_supported("an iterator with read_tier Persisted"));
         }
@@ -160,22 +161,22 @@ impl Shell {
         // Before the runs are made: it may get its first entry beside them.
         let has_mem = !view.mem.is_empty();
         let ctx = read_context(options);
-        let runs = runs(wanted, &ctx, bucket)?;
+        let runs = run_sources(request, &ctx, bucket)?;
         let filtered =
             !options.total_order_seek && (options.prefix_same_as_start || options.auto_prefix_mode);
         let merged = MergingCursor::new(runs.sources, family.order.clone())
             .with_filtered_seeks(filtered)
             .with_reads_at_once(reads_at_once(core, options));
-        let mut visible = visible_options(wanted, family_options);
+        let mut visible = visible_options(request, family_options);
         if has_mem {
             visible.hidden_limits = hidden_limits(options, family_options);
         }
-        Ok(Box::new(Shell {
+        Ok(Box::new(IteratorCursors {
             cursor: VisibleCursor::new(merged, runs.deletions, visible)?,
-            reuse: reading
+            reuse: read_options
                 .filter(|_| is_shared && !runs.delete_ranges)
-                .map(|reading| Reuse {
-                    reading,
+                .map(|read_options| ReuseKey {
+                    read_options,
                     family_options: Arc::clone(family_options),
                     has_mem,
                 }),
@@ -194,32 +195,36 @@ impl Shell {
 }
 
 /// The files of a sorted level that a filter wants.
-fn wanted_files(
+fn files_of_filter(
     core: &ReadCore,
     family: &Family,
     files: &LevelFiles,
     level: Level,
     filter: &TableFilter,
 ) -> Result<LevelFiles> {
-    let mut wanted = Vec::new();
+    let mut request = Vec::new();
     for file in files.files() {
         let table = core.tables.get(file, level, &family.reading)?;
         if filter.wants(table.reader.properties()) {
-            wanted.push(Arc::clone(file));
+            request.push(Arc::clone(file));
         }
     }
-    Ok(LevelFiles::new(&family.order, wanted))
+    Ok(LevelFiles::new(&family.order, request))
 }
 
 /// The runs of a view, newest first, with the range tombstones that the reader sees.
-fn runs(wanted: &Wanted<'_>, ctx: &ReadContext, bucket: Option<PrefixExtractor>) -> Result<Runs> {
-    let Wanted {
+fn run_sources(
+    request: &IterRequest<'_>,
+    ctx: &ReadContext,
+    bucket: Option<PrefixExtractor>,
+) -> Result<RunSources> {
+    let IterRequest {
         core,
         family,
         options,
         view,
         seq,
-    } = *wanted;
+    } = *request;
     let access = family.table_access(&core.tables);
     let mut sources = Vec::with_capacity(view.immutable.len() + 8);
     let mut deletions = ReadTombstones::new(family.order.clone(), seq);
@@ -245,13 +250,13 @@ fn runs(wanted: &Wanted<'_>, ctx: &ReadContext, bucket: Option<PrefixExtractor>)
             }
         }
     }
-    let runs = |sources, deletions, delete_ranges| Runs {
+    let collected = |sources, deletions, delete_ranges| RunSources {
         sources,
         deletions,
         delete_ranges,
     };
     if options.read_tier == ReadTier::Memtable {
-        return Ok(runs(sources, deletions, delete_ranges));
+        return Ok(collected(sources, deletions, delete_ranges));
     }
     let over = |files, level| {
         let cursor = LevelCursor::over(Arc::clone(access), files, level, ctx.clone());
@@ -283,7 +288,7 @@ fn runs(wanted: &Wanted<'_>, ctx: &ReadContext, bucket: Option<PrefixExtractor>)
         }
         let files = Arc::clone(&view.version.levels()[level.index()]);
         let files = match &options.table_filter {
-            Some(filter) => Arc::new(wanted_files(core, family, &files, level, filter)?),
+            Some(filter) => Arc::new(files_of_filter(core, family, &files, level, filter)?),
             None => files,
         };
         sources.push(over(RunFiles::Level(files), level));
@@ -296,12 +301,12 @@ fn runs(wanted: &Wanted<'_>, ctx: &ReadContext, bucket: Option<PrefixExtractor>)
             }
         }
     }
-    Ok(runs(sources, deletions, delete_ranges))
+    Ok(collected(sources, deletions, delete_ranges))
 }
 
-/// What memtables are walked by, when they are of a kind that keeps each prefix by itself:
-/// RocksDB's iterators then show of them only the prefix that was sought, unless they are asked for
-/// the total order.
+/// Returns the prefix extractor for memtables of a kind that keeps each prefix by itself: RocksDB's
+/// iterators show only the sought prefix of such a memtable, unless they are asked for the total
+/// order.
 fn prefix_of_buckets(family: &FamilyOptions, options: &ReadOptions) -> Option<PrefixExtractor> {
     let by_prefix = |o: &FamilyOptions| {
         matches!(
@@ -317,14 +322,14 @@ fn prefix_of_buckets(family: &FamilyOptions, options: &ReadOptions) -> Option<Pr
         .flatten()
 }
 
-fn visible_options(wanted: &Wanted<'_>, family_options: &FamilyOptions) -> VisibleOptions {
-    let Wanted {
+fn visible_options(request: &IterRequest<'_>, family_options: &FamilyOptions) -> VisibleOptions {
+    let IterRequest {
         core,
         family,
         options,
         seq,
         ..
-    } = *wanted;
+    } = *request;
     let mut visible = VisibleOptions::new(family.order.clone(), seq);
     visible.read_timestamp = options.timestamp.clone();
     visible.oldest_timestamp = options.iter_start_ts.clone();
@@ -338,16 +343,16 @@ fn visible_options(wanted: &Wanted<'_>, family_options: &FamilyOptions) -> Visib
     }
     visible.max_sequential_skip = family_options.max_sequential_skip_in_iterations;
     visible.max_skippable_internal_keys = options.max_skippable_internal_keys;
-    visible.min_deleted_run = min_deleted_run(wanted, family_options);
+    visible.min_deleted_run = min_deleted_run(request, family_options);
     visible.merge_operator = family_options.merge_operator.clone();
     visible.resolver = Some(family.blob_resolver(&core.blobs));
     visible
 }
 
-/// How many deletions in a row become a range deletion; 0 for none. Only for iterators that see
-/// every key of the stretches that they walk, as far as a reader can.
-fn min_deleted_run(wanted: &Wanted<'_>, family: &FamilyOptions) -> u32 {
-    let options = wanted.options;
+/// Number of deletions in a row that become a range deletion; 0 for none. It is 0 for iterators
+/// that may skip keys between two deletions.
+fn min_deleted_run(request: &IterRequest<'_>, family: &FamilyOptions) -> u32 {
+    let options = request.options;
     let sees_all = options.read_tier == ReadTier::All
         && options.table_filter.is_none()
         && !options.ignore_range_deletions
@@ -355,7 +360,7 @@ fn min_deleted_run(wanted: &Wanted<'_>, family: &FamilyOptions) -> u32 {
         && (options.total_order_seek
             || options.prefix_same_as_start
             || family.prefix_extractor.is_none())
-        && wanted.core.follower.is_none();
+        && request.core.follower.is_none();
     if sees_all {
         family.min_tombstones_for_range_conversion
     } else {

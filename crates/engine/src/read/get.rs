@@ -19,7 +19,7 @@ use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 use std::cell::RefCell;
 
-/// What a caller asks of a point read.
+/// A point read: family and options.
 pub(crate) struct PointRead<'a> {
     pub(crate) core: &'a ReadCore,
     pub(crate) family: &'a Family,
@@ -31,19 +31,19 @@ pub(crate) struct PointRead<'a> {
 }
 
 /// The answer of a point read, with blobs read.
-pub(crate) enum Answer {
+pub(crate) enum PointResult {
     Absent,
     Value(PinnedValue),
     Entity(PinnedValue),
 }
 
-impl Answer {
+impl PointResult {
     /// As a plain value: of an entity, the default column.
     pub(crate) fn into_value(self) -> Result<Option<PinnedValue>> {
         match self {
-            Answer::Absent => Ok(None),
-            Answer::Value(v) => Ok(Some(v)),
-            Answer::Entity(e) => {
+            PointResult::Absent => Ok(None),
+            PointResult::Value(v) => Ok(Some(v)),
+            PointResult::Entity(e) => {
                 let column = wide_column::default_column(&e)?;
                 Ok(Some(PinnedValue::owned(
                     column.map(|c| c.value.to_vec()).unwrap_or_default(),
@@ -90,7 +90,7 @@ impl<'a> PointRead<'a> {
         }
     }
 
-    /// The same read, which leaves the timestamp of what it finds in `at`.
+    /// Leaves the timestamp of the entry found in `at`.
     pub(crate) fn telling(self, at: &'a RefCell<Vec<u8>>) -> Self {
         PointRead {
             found_at: Some(at),
@@ -101,7 +101,7 @@ impl<'a> PointRead<'a> {
 
 impl PointRead<'_> {
     /// Reads `user` in `view` as of `seq`.
-    pub(crate) fn run(&self, view: &View, user: &[u8], seq: Seq) -> Result<Answer> {
+    pub(crate) fn run(&self, view: &View, user: &[u8], seq: Seq) -> Result<PointResult> {
         self.check_timestamp(view)?;
         let timestamp = self.options.timestamp.as_deref();
         with_internal_key(user, timestamp, seq, |internal| {
@@ -137,8 +137,8 @@ impl PointRead<'_> {
             }
             let mut out: Vec<Vec<u8>> = resolver.operands().map(<[u8]>::to_vec).collect();
             match self.complete(resolver.into_base(), None, user)? {
-                Answer::Absent => {}
-                Answer::Value(v) | Answer::Entity(v) => out.insert(0, v.into_vec()),
+                PointResult::Absent => {}
+                PointResult::Value(v) | PointResult::Entity(v) => out.insert(0, v.into_vec()),
             }
             if out.len() > limit {
                 return Err(Error::new(
@@ -153,7 +153,7 @@ impl PointRead<'_> {
         })
     }
 
-    fn resolve(&self, view: &View, internal: &[u8], user: &[u8], seq: Seq) -> Result<Answer> {
+    fn resolve(&self, view: &View, internal: &[u8], user: &[u8], seq: Seq) -> Result<PointResult> {
         if is_sampled(ReadOperation::Get) {
             return self.family.look_at(ReadOperation::Get, 1, || {
                 self.search(view, internal, user, seq, true)
@@ -169,7 +169,7 @@ impl PointRead<'_> {
         user: &[u8],
         seq: Seq,
         is_sampled: bool,
-    ) -> Result<Answer> {
+    ) -> Result<PointResult> {
         let operator = self.family.merge_operator.as_deref();
         let mut resolver = PointResolver::new();
         let done = !self.skips_memtables()
@@ -196,7 +196,7 @@ impl PointRead<'_> {
         self.complete(resolved, operator, user)
     }
 
-    /// Whether only what survives a crash is wanted and memtables may hold what does not.
+    /// Returns whether only what survives a crash is wanted and memtables may hold what does not.
     #[inline]
     pub(super) fn skips_memtables(&self) -> bool {
         self.options.read_tier == ReadTier::Persisted && self.core.has_unlogged()
@@ -332,7 +332,7 @@ impl PointRead<'_> {
         Ok(table)
     }
 
-    /// What feeds the versions of a table; `error` becomes why it could not.
+    /// Returns the visitor that takes the versions of a table; `error` gets its failure.
     #[inline]
     pub(super) fn visitor<'r>(
         &'r self,
@@ -397,13 +397,13 @@ impl PointRead<'_> {
         resolved: Resolved<PinnedValue>,
         operator: Option<&dyn MergeOperator>,
         user: &[u8],
-    ) -> Result<Answer> {
+    ) -> Result<PointResult> {
         Ok(match resolved {
-            Resolved::Missing | Resolved::Deleted => Answer::Absent,
-            Resolved::Value(v) => Answer::Value(v),
-            Resolved::Entity(v) => Answer::Entity(v),
-            Resolved::Merged(v) => Answer::Value(PinnedValue::owned(v)),
-            Resolved::MergedEntity(v) => Answer::Entity(PinnedValue::owned(v)),
+            Resolved::Missing | Resolved::Deleted => PointResult::Absent,
+            Resolved::Value(v) => PointResult::Value(v),
+            Resolved::Entity(v) => PointResult::Entity(v),
+            Resolved::Merged(v) => PointResult::Value(PinnedValue::owned(v)),
+            Resolved::MergedEntity(v) => PointResult::Entity(PinnedValue::owned(v)),
             Resolved::Blob(pending) => {
                 if self.options.read_tier == ReadTier::BlockCache {
                     return Err(no_io());
@@ -441,7 +441,7 @@ fn feed(
     resolver.feed(Seq(trailer >> 8), kind, operator, value)
 }
 
-/// What a table needs to know of the read options.
+/// The read options that a table needs.
 pub(crate) fn read_context(options: &ReadOptions) -> ReadContext {
     ReadContext {
         fill_cache: options.fill_cache,

@@ -1,10 +1,10 @@
-//! The iterator that callers hold: a view, its runs merged, and what one snapshot sees of them.
+//! The iterator that callers hold: the merged runs of a view, filtered by a sequence number.
 //!
 //! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped
 //! database handle. A tailing iterator goes on to the newest view before every move.
 
+use super::cursors::{IterRequest, IteratorCursors, MergedRuns};
 use super::get::{check_due, due_of};
-use super::shell::{Merged, Shell, Wanted};
 use crate::core::ReadCore;
 use crate::family::{Family, Look, ReadOperation, View, is_sampled};
 use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
@@ -53,18 +53,18 @@ pub struct DbIterator {
     view: Arc<View>,
     seq: Seq,
     /// None once something failed.
-    shell: Option<Box<Shell>>,
-    /// What failed, and the cursors for a seek that tries again.
-    failure: Option<(Error, Option<Box<Shell>>)>,
+    cursors: Option<Box<IteratorCursors>>,
+    /// The failure, and the cursors for a seek that tries again.
+    failure: Option<(Error, Option<Box<IteratorCursors>>)>,
     reported_skips: u64,
     reported_reseeks: u64,
-    /// What the figures of the thread have of the entries that were passed over.
+    /// Entries passed over that the thread's counters have already.
     handed_over: VisibleCounters,
     /// While the walk since the last seek is looked at, for the read amplification.
     looked_at: Option<Box<Look>>,
     /// When its time is over, by the clock.
     due_us: Option<u64>,
-    /// Whether every step is counted, timed or checked.
+    /// True if every step is counted, timed or checked.
     is_watched: bool,
     /// The ingestions before the view was taken.
     ingestions: u64,
@@ -97,17 +97,17 @@ impl DbIterator {
             s.add(Ticker::NoIteratorCreated, 1);
         }
         let made = seq.and_then(|seq| {
-            let wanted = Wanted {
+            let request = IterRequest {
                 core: &core,
                 family: &family,
                 options: &options,
                 view: &view,
                 seq,
             };
-            Ok((Shell::of(&wanted)?, seq))
+            Ok((IteratorCursors::of(&request)?, seq))
         });
-        let (shell, seq, failure) = match made {
-            Ok((shell, seq)) => (Some(shell), seq, None),
+        let (cursors, seq, failure) = match made {
+            Ok((cursors, seq)) => (Some(cursors), seq, None),
             Err(e) => (None, Seq::ZERO, Some((e, None))),
         };
         let mut made = DbIterator {
@@ -118,7 +118,7 @@ impl DbIterator {
             snapshot,
             view,
             seq,
-            shell,
+            cursors,
             failure,
             reported_skips: 0,
             reported_reseeks: 0,
@@ -133,7 +133,7 @@ impl DbIterator {
         made
     }
 
-    /// Whether every step is watched, in each of its walks.
+    /// Returns whether every step is watched, in each of its walks.
     #[inline]
     fn is_always_watched(&self) -> bool {
         let takes_notes = VisibleCursor::takes_notes;
@@ -144,11 +144,11 @@ impl DbIterator {
     }
 
     #[inline(always)]
-    fn inner(&self) -> Option<&VisibleCursor<Merged>> {
-        self.shell.as_deref().map(|shell| &shell.cursor)
+    fn inner(&self) -> Option<&VisibleCursor<MergedRuns>> {
+        self.cursors.as_deref().map(|cursors| &cursors.cursor)
     }
 
-    /// Whether it stands on a key.
+    /// Returns whether it stands on a key.
     #[inline]
     pub fn valid(&self) -> bool {
         self.inner().is_some_and(VisibleCursor::valid)
@@ -191,12 +191,14 @@ impl DbIterator {
         self.inner().map_or(&[], VisibleCursor::timestamp)
     }
 
-    /// Whether it shows the versions of keys one by one: [`ReadOptions::iter_start_ts`] was given.
+    /// Returns whether it shows the versions of keys one by one: [`ReadOptions::iter_start_ts`] was
+    /// given.
     pub fn shows_versions(&self) -> bool {
         self.options.iter_start_ts.is_some()
     }
 
-    /// Whether the entry is a deletion; with [`ReadOptions::iter_start_ts`], which shows them.
+    /// Returns whether the entry is a deletion; with [`ReadOptions::iter_start_ts`], which shows
+    /// them.
     pub fn is_deletion(&self) -> bool {
         self.inner().is_some_and(VisibleCursor::is_deletion)
     }
@@ -226,16 +228,16 @@ impl DbIterator {
     }
 
     #[inline]
-    fn place(&mut self, seek: impl FnOnce(&mut VisibleCursor<Merged>)) {
+    fn place(&mut self, seek: impl FnOnce(&mut VisibleCursor<MergedRuns>)) {
         self.begin_seek();
         let start = self.seek_timer();
         let sampled = self.looked_at.is_some();
         let began_ns = sampled.then(|| self.core.env.clock.now_ns());
         self.begin_move();
-        let Some(shell) = &mut self.shell else {
+        let Some(cursors) = &mut self.cursors else {
             return;
         };
-        seek(&mut shell.cursor);
+        seek(&mut cursors.cursor);
         self.hand_over_skips();
         if let Some(look) = &self.looked_at {
             look.end(&self.family.read_totals, ReadOperation::Seek);
@@ -252,11 +254,11 @@ impl DbIterator {
 
     /// Does what the notes of the last move ask for; `is_step` after one to the next key.
     fn use_notes(&mut self, is_step: bool) {
-        let Some(shell) = self.shell.as_mut().filter(|s| s.cursor.takes_notes()) else {
+        let Some(cursors) = self.cursors.as_mut().filter(|s| s.cursor.takes_notes()) else {
             return;
         };
-        let is_flush_due = shell.cursor.end_move(is_step);
-        if let Some(range) = shell.cursor.take_deleted_range() {
+        let is_flush_due = cursors.cursor.end_move(is_step);
+        if let Some(range) = cursors.cursor.take_deleted_range() {
             self.convert_deletions(&range);
         }
         if is_flush_due {
@@ -277,8 +279,8 @@ impl DbIterator {
 
     /// The walks over the cursors are over.
     fn end_notes(&mut self) {
-        let shell = self.shell.as_mut();
-        if shell.is_some_and(|shell| shell.cursor.end_use()) {
+        let cursors = self.cursors.as_mut();
+        if cursors.is_some_and(|cursors| cursors.cursor.end_use()) {
             self.ask_for_flush();
         }
     }
@@ -324,8 +326,8 @@ impl DbIterator {
         if self.valid() {
             self.begin_move();
             let moves = !self.is_tailing || self.still_here(VisibleCursor::seek);
-            if moves && let Some(shell) = &mut self.shell {
-                shell.cursor.next();
+            if moves && let Some(cursors) = &mut self.cursors {
+                cursors.cursor.next();
             }
             self.end_step();
             if self.is_watched {
@@ -346,11 +348,11 @@ impl DbIterator {
             if let Some((key, value)) = self.entry() {
                 show(key, value);
             }
-        } else if let Some(shell) = &mut self.shell
-            && shell.cursor.valid()
+        } else if let Some(cursors) = &mut self.cursors
+            && cursors.cursor.valid()
         {
             // Without a time behind values: iterators with one are watched.
-            shell.cursor.next_showing(show);
+            cursors.cursor.next_showing(show);
             self.end_step();
         }
     }
@@ -382,24 +384,32 @@ impl DbIterator {
             self.next();
             return self.show_here(show);
         }
-        let Some(shell) = self.shell.as_mut().filter(|shell| shell.cursor.valid()) else {
+        let Some(cursors) = self
+            .cursors
+            .as_mut()
+            .filter(|cursors| cursors.cursor.valid())
+        else {
             return 0;
         };
-        let shown = shell.cursor.next_batch(most, &mut show);
+        let shown = cursors.cursor.next_batch(most, &mut show);
         self.end_step();
         shown
     }
 
-    /// The same going backward ([`DbIterator::next_batch`]).
+    /// Goes backward as [`DbIterator::next_batch`] goes forward.
     pub fn prev_batch(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {
         if self.is_watched || self.is_tailing {
             self.prev();
             return self.show_here(show);
         }
-        let Some(shell) = self.shell.as_mut().filter(|shell| shell.cursor.valid()) else {
+        let Some(cursors) = self
+            .cursors
+            .as_mut()
+            .filter(|cursors| cursors.cursor.valid())
+        else {
             return 0;
         };
-        let shown = shell.cursor.prev_batch(most, &mut show);
+        let shown = cursors.cursor.prev_batch(most, &mut show);
         self.end_step();
         shown
     }
@@ -417,8 +427,8 @@ impl DbIterator {
         if self.valid() {
             self.begin_move();
             let moves = !self.is_tailing || self.still_here(VisibleCursor::seek_for_prev);
-            if moves && let Some(shell) = &mut self.shell {
-                shell.cursor.prev();
+            if moves && let Some(cursors) = &mut self.cursors {
+                cursors.cursor.prev();
             }
             self.end_step();
             if self.is_watched {
@@ -479,7 +489,7 @@ impl DbIterator {
                 || (self.time_len > 0 && e.is_corruption())
         };
         match self.failure.take() {
-            Some((e, Some(shell))) if passes(&e) => self.shell = Some(shell),
+            Some((e, Some(cursors))) if passes(&e) => self.cursors = Some(cursors),
             failed => self.failure = failed,
         }
     }
@@ -487,7 +497,7 @@ impl DbIterator {
     #[cold]
     fn fail(&mut self, e: Error) {
         self.end_notes();
-        self.failure = Some((e, self.shell.take()));
+        self.failure = Some((e, self.cursors.take()));
     }
 
     /// A walk that begins with a seek that is looked at is looked at step by step; until the next
@@ -541,7 +551,7 @@ impl DbIterator {
 
     /// Once the iterator's time is over it fails with `TimedOut`.
     fn check_deadline(&mut self) {
-        if self.shell.is_some()
+        if self.cursors.is_some()
             && let Err(e) = check_due(&self.core, self.due_us)
         {
             self.fail(e);
@@ -584,7 +594,7 @@ impl DbIterator {
         }
     }
 
-    /// Whether it went on to a newer view; it must be placed again then.
+    /// Returns whether it went on to a newer view; it must be placed again then.
     fn renew_if_tailing(&mut self) -> bool {
         if !self.is_tailing || self.snapshot.is_some() {
             return false;
@@ -608,11 +618,11 @@ impl DbIterator {
     /// A tailing iterator goes on to the newest view before it moves. False when its key is gone
     /// from that: `seek` then has moved it already.
     #[cold]
-    fn still_here(&mut self, seek: fn(&mut VisibleCursor<Merged>, &[u8])) -> bool {
+    fn still_here(&mut self, seek: fn(&mut VisibleCursor<MergedRuns>, &[u8])) -> bool {
         let here = self.key().to_vec();
         if self.renew_if_tailing() {
-            if let Some(shell) = &mut self.shell {
-                seek(&mut shell.cursor, &here);
+            if let Some(cursors) = &mut self.cursors {
+                seek(&mut cursors.cursor, &here);
             }
             return self.valid() && self.family.order.compare(self.key(), &here).is_eq();
         }
@@ -623,16 +633,16 @@ impl DbIterator {
         let ingestions = self.family.ingestions_begun();
         let view = self.family.view();
         let seq = self.core.read_seq(&view, self.snapshot.as_ref())?;
-        let wanted = Wanted {
+        let request = IterRequest {
             core: &self.core,
             family: &self.family,
             options: &self.options,
             view: &view,
             seq,
         };
-        let shell = Shell::of(&wanted)?;
+        let cursors = IteratorCursors::of(&request)?;
         self.end_notes();
-        self.shell = Some(shell);
+        self.cursors = Some(cursors);
         self.is_watched = self.looked_at.is_some() || self.is_always_watched();
         self.failure = None;
         self.view = view;
@@ -680,8 +690,8 @@ impl Drop for DbIterator {
         if self.is_watched {
             self.end_watched();
         }
-        if let Some(shell) = self.shell.take() {
-            shell.park(&self.view);
+        if let Some(cursors) = self.cursors.take() {
+            cursors.park(&self.view);
         }
         if self.core.obsolete_files.is_waiting() {
             self.core.background_cv.notify();

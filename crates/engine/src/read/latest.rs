@@ -16,12 +16,12 @@ use esker_format::timestamp;
 use esker_lsm::tombstone::{Clip, FragmentedTombstones};
 use esker_status::Result;
 
-/// What is known of the newest write of a key.
+/// The newest write of a key, as far as memory knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LatestWrite {
     /// It has this sequence number, which may lie before the one that was asked about.
     At(u64),
-    /// The same in a family with timestamps, with the write's timestamp.
+    /// The sequence and the timestamp of the write, in a family with timestamps.
     AtTimestamp(u64, Vec<u8>),
     /// There is none after the sequence that was asked about.
     NoneSince,
@@ -42,7 +42,7 @@ pub(crate) fn find(
     let size = family.order.timestamp_size();
     // The newest version sorts first.
     let newest = vec![timestamp::GREATEST; size];
-    let at = |found: Found| match size {
+    let at = |found: NewestWrite| match size {
         0 => LatestWrite::At(found.seq.0),
         _ => LatestWrite::AtTimestamp(found.seq.0, found.timestamp),
     };
@@ -72,14 +72,14 @@ pub(crate) fn find(
 }
 
 /// A write that was found.
-struct Found {
+struct NewestWrite {
     seq: Seq,
     timestamp: Vec<u8>,
 }
 
-impl Found {
+impl NewestWrite {
     fn new(internal: &[u8], size: usize) -> Self {
-        Found {
+        NewestWrite {
             seq: Seq(trailer(internal) >> 8),
             timestamp: timestamp::of(user_key(internal), size).to_vec(),
         }
@@ -89,12 +89,12 @@ impl Found {
     fn covering(tombstones: &FragmentedTombstones, user: &[u8]) -> Option<Self> {
         let (seq, at) = tombstones.newest_covering(user, Seq::MAX)?;
         let timestamp = at.to_vec();
-        Some(Found { seq, timestamp })
+        Some(NewestWrite { seq, timestamp })
     }
 }
 
 /// The newer of two.
-fn newer(a: Option<Found>, b: Option<Found>) -> Option<Found> {
+fn newer(a: Option<NewestWrite>, b: Option<NewestWrite>) -> Option<NewestWrite> {
     a.into_iter().chain(b).max_by_key(|found| found.seq)
 }
 
@@ -107,14 +107,19 @@ fn memtables(view: &View) -> impl Iterator<Item = &MemTable> {
 }
 
 /// The newest write in one memtable; a range deletion over the key counts.
-fn in_memtable(mem: &MemTable, internal: &[u8], user: &[u8], size: usize) -> Result<Option<Found>> {
+fn in_memtable(
+    mem: &MemTable,
+    internal: &[u8],
+    user: &[u8],
+    size: usize,
+) -> Result<Option<NewestWrite>> {
     if mem.is_empty() {
         return Ok(None);
     }
     let tombstones = mem.tombstones()?;
-    let mut newest = tombstones.and_then(|t| Found::covering(&t, user));
+    let mut newest = tombstones.and_then(|t| NewestWrite::covering(&t, user));
     mem.get(internal, |key, _| {
-        newest = newer(newest.take(), Some(Found::new(key, size)));
+        newest = newer(newest.take(), Some(NewestWrite::new(key, size)));
         false
     });
     Ok(newest)
@@ -126,7 +131,7 @@ fn in_tables(
     family: &Family,
     view: &View,
     internal: &[u8],
-) -> Result<Option<Found>> {
+) -> Result<Option<NewestWrite>> {
     let size = family.order.timestamp_size();
     let key = LookupKey::new(internal, size);
     let ctx = read_context(&ReadOptions::default());
@@ -136,11 +141,11 @@ fn in_tables(
         if let Some(t) = table.tombstones()? {
             let clip = Clip::from_boundaries(&file.smallest, &file.largest, &family.order);
             if clip.contains(&family.order, key.user()) {
-                newest = newer(newest, Found::covering(t, key.user()));
+                newest = newer(newest, NewestWrite::covering(t, key.user()));
             }
         }
         table.reader.get(&ctx, &key, |entry| {
-            newest = newer(newest.take(), Some(Found::new(entry.key(), size)));
+            newest = newer(newest.take(), Some(NewestWrite::new(entry.key(), size)));
             false
         })?;
         if newest.is_some() {

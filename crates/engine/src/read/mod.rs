@@ -5,13 +5,14 @@
 //! unneeded.
 
 pub(crate) mod bucket;
+mod cursors;
 pub(crate) mod get;
 pub(crate) mod iter;
 pub(crate) mod latest;
 pub(crate) mod multi;
 pub(crate) mod pinned;
 mod sample;
-mod shell;
+
 pub(crate) mod source;
 
 pub use iter::DbIterator;

@@ -8,13 +8,13 @@
 //! Where reads wait for the device, those of a group are begun together.
 //! Each key sees the sources newest first, as a single read would.
 
-use super::get::{Answer, PointRead, read_context};
+use super::get::{PointRead, PointResult, read_context};
 use super::pinned::PinnedValue;
 use crate::family::{ReadOperation, View, is_sampled};
 use crate::observe::Ticker;
 use crate::options::ReadTier;
 use crate::tree::tables::TableRef;
-use esker_files::table::{Located, LookupKey, ReadContext};
+use esker_files::table::{BlockLocation, LookupKey, ReadContext};
 use esker_format::key::append_internal;
 use esker_format::{FileNo, Level, Seq, ValueType};
 use esker_lsm::file::FileMeta;
@@ -41,7 +41,7 @@ impl Pending<'_> {
     }
 }
 
-/// What the keys get for which `value_size_soft_limit` leaves no room.
+/// The error of keys for which `value_size_soft_limit` leaves no room.
 pub(crate) fn over_soft_limit() -> Error {
     Error::new(
         ErrorKind::Aborted,
@@ -56,7 +56,7 @@ pub(crate) fn run(
     view: &View,
     keys: &[&[u8]],
     seq: Seq,
-) -> Vec<Result<Answer>> {
+) -> Vec<Result<PointResult>> {
     if !is_sampled(ReadOperation::MultiGet) {
         return answers(read, view, keys, seq, false);
     }
@@ -72,7 +72,7 @@ fn answers(
     keys: &[&[u8]],
     seq: Seq,
     is_sampled: bool,
-) -> Vec<Result<Answer>> {
+) -> Vec<Result<PointResult>> {
     if let Err(e) = read.check_timestamp(view) {
         return keys.iter().map(|_| Err(e.clone())).collect();
     }
@@ -111,7 +111,8 @@ fn answers(
     if let Some(s) = &read.core.statistics {
         s.add(Ticker::MemtableHit, (pending.len() - open) as u64);
     }
-    let mut answers: Vec<Result<Answer>> = keys.iter().map(|_| Ok(Answer::Absent)).collect();
+    let mut answers: Vec<Result<PointResult>> =
+        keys.iter().map(|_| Ok(PointResult::Absent)).collect();
     let mut bytes = 0u64;
     for p in pending {
         let over = bytes > read.options.value_size_soft_limit;
@@ -120,7 +121,7 @@ fn answers(
         } else {
             finish(read, p.resolver, p.error, operator, keys[p.at])
         };
-        if let Ok(Answer::Value(v) | Answer::Entity(v)) = &answer {
+        if let Ok(PointResult::Value(v) | PointResult::Entity(v)) = &answer {
             bytes = bytes.saturating_add(v.len() as u64);
         }
         answers[p.at] = answer;
@@ -173,11 +174,11 @@ fn tables(
 }
 
 /// The table that a key looks into next.
-struct Step<'v> {
+struct NextTable<'v> {
     level: Level,
     file: &'v FileMeta,
     table: TableRef<'v>,
-    located: Option<Located>,
+    located: Option<BlockLocation>,
 }
 
 struct Search<'a> {
@@ -191,7 +192,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// Looks into the tables of each key until its answer is known.
     fn run<'v>(&self, group: &mut [&mut Pending<'v>]) {
-        let mut steps: [Option<Step<'v>>; GROUP] = [const { None }; GROUP];
+        let mut steps: [Option<NextTable<'v>>; GROUP] = [const { None }; GROUP];
         loop {
             let mut is_over = true;
             for (p, step) in group.iter_mut().zip(&mut steps) {
@@ -209,7 +210,7 @@ impl Search<'_> {
                 Ok(())
             });
             let mut shares = [None; GROUP];
-            let may_wait = |step: &Step<'_>| step.table.reader.begins_reads(&self.ctx);
+            let may_wait = |step: &NextTable<'_>| step.table.reader.begins_reads(&self.ctx);
             if steps.iter().flatten().any(may_wait) {
                 self.pass_filters(group, &mut steps);
                 shares = self.begin_reads(&mut steps);
@@ -240,7 +241,7 @@ impl Search<'_> {
     fn pass_filters<'v>(
         &self,
         group: &mut [&mut Pending<'v>],
-        steps: &mut [Option<Step<'v>>; GROUP],
+        steps: &mut [Option<NextTable<'v>>; GROUP],
     ) {
         for (p, slot) in group.iter_mut().zip(steps) {
             while let Some(step) = slot
@@ -262,7 +263,7 @@ impl Search<'_> {
 
     /// Begins the reads of several blocks before one is waited for, where that may take long. Says
     /// of each key whether one before it reads its block.
-    fn begin_reads(&self, steps: &mut [Option<Step<'_>>; GROUP]) -> [Option<usize>; GROUP] {
+    fn begin_reads(&self, steps: &mut [Option<NextTable<'_>>; GROUP]) -> [Option<usize>; GROUP] {
         let mut blocks = [None; GROUP];
         let mut shares = [None; GROUP];
         for (at, step) in steps.iter().enumerate() {
@@ -287,7 +288,7 @@ impl Search<'_> {
     }
 
     /// The table and the offset of the block that a key waits for.
-    fn awaited(&self, step: &Step<'_>) -> Option<(FileNo, u64)> {
+    fn awaited(&self, step: &NextTable<'_>) -> Option<(FileNo, u64)> {
         let offset = (step.table.reader).awaits(&self.ctx, step.located.as_ref()?)?;
         if seeded(Bug::BlockSharedByOffset) {
             return Some((FileNo(0), offset));
@@ -299,7 +300,7 @@ impl Search<'_> {
     fn bring<'v>(
         &self,
         group: &mut [&mut Pending<'v>],
-        steps: &mut [Option<Step<'v>>; GROUP],
+        steps: &mut [Option<NextTable<'v>>; GROUP],
         shares: &[Option<usize>; GROUP],
     ) {
         for (at, p) in group.iter_mut().enumerate() {
@@ -319,7 +320,7 @@ impl Search<'_> {
     }
 
     /// A table was searched.
-    fn note(&self, p: &Pending<'_>, step: &Step<'_>) {
+    fn note(&self, p: &Pending<'_>, step: &NextTable<'_>) {
         if self.is_sampled {
             self.read.note_collapsible(step.file, &p.resolver);
         }
@@ -329,8 +330,8 @@ impl Search<'_> {
     fn each<'v>(
         &self,
         group: &mut [&mut Pending<'v>],
-        steps: &mut [Option<Step<'v>>; GROUP],
-        part: impl Fn(&mut Pending<'v>, &mut Step<'v>) -> Result<()>,
+        steps: &mut [Option<NextTable<'v>>; GROUP],
+        part: impl Fn(&mut Pending<'v>, &mut NextTable<'v>) -> Result<()>,
     ) {
         for (p, step) in group.iter_mut().zip(steps) {
             if p.error.is_none()
@@ -342,7 +343,7 @@ impl Search<'_> {
     }
 
     /// The next table that may hold the key of an open answer.
-    fn next_table<'v>(&self, p: &mut Pending<'v>) -> Option<Step<'v>> {
+    fn next_table<'v>(&self, p: &mut Pending<'v>) -> Option<NextTable<'v>> {
         if !p.is_open() {
             return None;
         }
@@ -352,7 +353,7 @@ impl Search<'_> {
             return None;
         }
         match (self.read).table_for(level, file, &p.key, self.seq, &mut p.resolver) {
-            Ok(table) => Some(Step {
+            Ok(table) => Some(NextTable {
                 level,
                 file,
                 table,
@@ -372,7 +373,7 @@ fn finish(
     error: Option<Error>,
     operator: Option<&dyn MergeOperator>,
     user: &[u8],
-) -> Result<Answer> {
+) -> Result<PointResult> {
     match error {
         Some(e) => Err(e),
         None => {

@@ -158,7 +158,7 @@ impl RunFiles {
 
 /// Where a seek went that found no table around its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deferred {
+enum DeferredSeek {
     No,
     /// The first entry of the table `at` is next.
     First,
@@ -179,7 +179,7 @@ pub(crate) struct LevelCursor {
     at: usize,
     /// None where reading is deferred.
     table: Option<TableCursor>,
-    deferred: Deferred,
+    deferred: DeferredSeek,
     error: Option<esker_status::Error>,
 }
 
@@ -198,14 +198,14 @@ impl LevelCursor {
             ctx,
             at: usize::MAX,
             table: None,
-            deferred: Deferred::No,
+            deferred: DeferredSeek::No,
             error: None,
         }
     }
 
     /// Holds no block any more, and no table if those that are open are counted.
     pub(crate) fn rest(&mut self) {
-        self.deferred = Deferred::No;
+        self.deferred = DeferredSeek::No;
         self.error = None;
         match &mut self.table {
             Some(table) if self.access.tables.are_unlimited() => table.rest(),
@@ -216,7 +216,7 @@ impl LevelCursor {
     /// Makes `table` read file `index`; false when there is none or it cannot be opened.
     fn open(&mut self, index: usize) -> bool {
         self.error = None;
-        self.deferred = Deferred::No;
+        self.deferred = DeferredSeek::No;
         if self.at == index && self.table.is_some() {
             return true;
         }
@@ -250,7 +250,7 @@ impl LevelCursor {
     }
 
     /// Stands before the first or behind the last entry of file `index`, without reading it.
-    fn defer(&mut self, index: usize, edge: Deferred) {
+    fn defer(&mut self, index: usize, edge: DeferredSeek) {
         self.error = None;
         self.table = None;
         self.at = index;
@@ -261,14 +261,14 @@ impl LevelCursor {
     fn bound(&self) -> &[u8] {
         let file = self.files.get(self.at);
         match (self.deferred, file) {
-            (Deferred::First, Some(file)) => file.smallest.as_bytes(),
-            (Deferred::Last, Some(file)) => file.largest.as_bytes(),
+            (DeferredSeek::First, Some(file)) => file.smallest.as_bytes(),
+            (DeferredSeek::Last, Some(file)) => file.largest.as_bytes(),
             _ => &[],
         }
     }
 
-    /// Whether `target` lies before all of file `index`, as far as its boundary tells. A table
-    /// that is open is read: it costs less than to open it again.
+    /// Returns whether `target` lies before all of file `index`, as far as its boundary tells. A
+    /// table that is open is read: it costs less than to open it again.
     fn is_before(&self, target: &[u8], index: usize) -> bool {
         let is_open = self.at == index && self.table.is_some();
         let before = |f: &Arc<FileMeta>| {
@@ -340,7 +340,7 @@ impl Cursor for LevelCursor {
     fn valid(&self) -> bool {
         match &self.table {
             Some(t) => t.valid(),
-            None => self.deferred != Deferred::No,
+            None => self.deferred != DeferredSeek::No,
         }
     }
 
@@ -355,7 +355,7 @@ impl Cursor for LevelCursor {
     fn seek(&mut self, target: &[u8]) {
         let index = self.files.find(&self.access.order, target);
         if self.is_before(target, index) {
-            return self.defer(index, Deferred::First);
+            return self.defer(index, DeferredSeek::First);
         }
         if self.open(index)
             && let Some(t) = &mut self.table
@@ -375,7 +375,7 @@ impl Cursor for LevelCursor {
             }
             let stripped = |f: &Arc<FileMeta>| f.timestamps_stripped;
             if !self.files.get(previous).is_some_and(stripped) {
-                return self.defer(previous, Deferred::Last);
+                return self.defer(previous, DeferredSeek::Last);
             }
         }
         if self.open(index.min(last))
@@ -400,14 +400,14 @@ impl Cursor for LevelCursor {
 
     #[inline]
     fn is_deferred(&self) -> bool {
-        self.deferred != Deferred::No
+        self.deferred != DeferredSeek::No
     }
 
     fn read_deferred(&mut self) {
         match self.deferred {
-            Deferred::No => {}
-            Deferred::First => self.first_of(self.at),
-            Deferred::Last => self.last_of(self.at),
+            DeferredSeek::No => {}
+            DeferredSeek::First => self.first_of(self.at),
+            DeferredSeek::Last => self.last_of(self.at),
         }
     }
 
@@ -415,7 +415,7 @@ impl Cursor for LevelCursor {
     #[inline(always)]
     fn next(&mut self) {
         let Some(t) = &mut self.table else {
-            self.deferred = Deferred::No;
+            self.deferred = DeferredSeek::No;
             return;
         };
         t.next();
@@ -427,7 +427,7 @@ impl Cursor for LevelCursor {
     #[inline]
     fn prev(&mut self) {
         let Some(t) = &mut self.table else {
-            self.deferred = Deferred::No;
+            self.deferred = DeferredSeek::No;
             return;
         };
         t.prev();

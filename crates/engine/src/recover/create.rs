@@ -64,8 +64,8 @@ pub(crate) fn check_empty(
     Ok(())
 }
 
-/// Whether a creation that was cut short may have left the file, or it is none of a database's
-/// data.
+/// Returns whether a creation that was cut short may have left the file, or it is none of a
+/// database's data.
 fn may_be_of_creation(env: &Env, dir: &Path, (kind, number): (FileKind, FileNo)) -> Result<bool> {
     Ok(match kind {
         FileKind::Table | FileKind::Blob => false,
@@ -78,7 +78,7 @@ fn may_be_of_creation(env: &Env, dir: &Path, (kind, number): (FileKind, FileNo))
     })
 }
 
-/// Whether nothing was ever written to the log, as far as it can be read.
+/// Returns whether nothing was ever written to the log, as far as it can be read.
 fn is_without_batch(env: &Env, dir: &Path, log: FileNo) -> Result<bool> {
     if env.fs.metadata(&dir.join(log_name(log)))?.len == 0 {
         return Ok(true);

@@ -1,5 +1,5 @@
-//! Whether a directory is a whole database, before anything of it is used: one examination for all
-//! that read it.
+//! Checks that a directory is a whole database before anything of it is used: one examination for
+//! all readers.
 //!
 //! Opening, in each of its modes, the checker, checkpoints and backups all ask here, so that none
 //! of them shows or copies what opening for writing refuses. What CURRENT, the MANIFEST and the
@@ -31,7 +31,7 @@ const TRIES: usize = 64;
 /// have.
 const BLIND_TRIES: usize = 2;
 
-/// What the MANIFEST that CURRENT names says, when it is to be believed.
+/// Reads the MANIFEST that CURRENT names, and checks it against the files.
 pub(crate) fn manifest(env: &Env, dir: &Path, wal_dir: &Path, db: &DbOptions) -> Result<Folded> {
     let fs = &*env.fs;
     let number = current::read(fs, dir)?;
@@ -106,12 +106,12 @@ pub(crate) fn settled<T>(
     let mut blind = 0;
     let mut tries = 1;
     loop {
-        let before = Look::at(env, dir, wal_dir);
+        let before = DirectoryVersion::at(env, dir, wal_dir);
         let e = match read() {
             Ok(done) => return Ok(done),
             Err(e) => e,
         };
-        let is_news = before.ok() != Look::at(env, dir, wal_dir).ok();
+        let is_news = before.ok() != DirectoryVersion::at(env, dir, wal_dir).ok();
         if !may_be_between(&e) || tries == TRIES || (!is_news && blind == BLIND_TRIES) {
             return Err(e);
         }
@@ -123,7 +123,7 @@ pub(crate) fn settled<T>(
     }
 }
 
-/// Whether what `e` is about may be of two states.
+/// Returns whether what `e` is about may be of two states.
 fn may_be_between(e: &Error) -> bool {
     let name = e.file().and_then(|f| f.file_name()?.to_str());
     let kind = name.and_then(parse_file_name).map(|(kind, _)| kind);
@@ -131,15 +131,15 @@ fn may_be_between(e: &Error) -> bool {
     e.is_not_found() || (e.is_corruption() && (grows || name == Some(CURRENT)))
 }
 
-/// What tells one state of a directory from another.
+/// The lengths that tell one state of a directory from another.
 #[derive(PartialEq, Eq)]
-struct Look {
+struct DirectoryVersion {
     manifest: (FileNo, u64),
     logs: Vec<(FileNo, u64)>,
 }
 
-impl Look {
-    fn at(env: &Env, dir: &Path, wal_dir: &Path) -> Result<Look> {
+impl DirectoryVersion {
+    fn at(env: &Env, dir: &Path, wal_dir: &Path) -> Result<DirectoryVersion> {
         let number = current::read(&*env.fs, dir)?;
         let bytes = env.fs.metadata(&dir.join(manifest_name(number)))?.len;
         let mut logs = Vec::new();
@@ -149,7 +149,7 @@ impl Look {
                 logs.push((number, found.map_or(0, |m| m.len)));
             }
         }
-        Ok(Look {
+        Ok(DirectoryVersion {
             manifest: (number, bytes),
             logs,
         })

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
-/// What to do about a damaged MANIFEST.
+/// Advice about a damaged MANIFEST.
 const HINT: &str = "restore the file, or run `esker repair` on a copy of the directory";
 
-/// What the MANIFEST says.
+/// Contents of a MANIFEST.
 #[derive(Debug, Default)]
 pub(crate) struct Folded {
     pub(crate) manifest: FileNo,
@@ -43,7 +43,7 @@ impl DerefMut for Folded {
 }
 
 impl Folded {
-    /// What the MANIFEST `number` will say that has `edit` alone.
+    /// Returns the contents of a MANIFEST `number` that has `edit` alone.
     pub(crate) fn beginning(number: FileNo, edit: VersionEdit) -> Result<Folded> {
         let mut folded = Folded {
             manifest: number,

@@ -49,28 +49,28 @@ const BLIND_TRIES: usize = 4;
 
 /// The state of a secondary instance.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct LogFollower {
     env: Env,
     dir: PathBuf,
     wal_dir: PathBuf,
     mode: RecoveryMode,
     /// Tables are opened when they are first seen.
     is_eager: bool,
-    state: Mutex<State>,
+    state: Mutex<LogFollowerState>,
     /// Held while the views are replaced, and by readers that take several of them.
     publishing: RwLock<()>,
 }
 
 /// How far the primary was followed.
 #[derive(Debug)]
-struct State {
+struct LogFollowerState {
     /// `None` after a failure: the next catch-up reads the whole MANIFEST.
     fold: Option<Fold>,
     trees: BTreeMap<FamilyId, Tree>,
     logs: BTreeMap<FileNo, FollowedLog>,
     /// Tables that were found to be there, where they are not opened.
     there: HashSet<FileNo>,
-    /// What the primary has prepared, and where its logs end.
+    /// Prepared sections of the primary, and where its logs end.
     carried: Carried,
     /// The newest sequence in the trees and the logs.
     limit: Seq,
@@ -111,7 +111,7 @@ impl FollowedLog {
     }
 }
 
-impl Follower {
+impl LogFollower {
     /// Follows the database in `dir` from what `fold` says, which `families` were made from.
     pub(crate) fn new(
         env: &Env,
@@ -138,7 +138,7 @@ impl Follower {
             RecoveryMode::SkipAnyCorruptedRecords => mode,
             _ => RecoveryMode::TolerateCorruptedTailRecords,
         };
-        Follower {
+        LogFollower {
             env: env.clone(),
             dir: dir.to_owned(),
             wal_dir: wal_dir.to_owned(),
@@ -146,7 +146,7 @@ impl Follower {
             is_eager,
             state: Mutex::new(
                 ranks::FOLLOW,
-                State {
+                LogFollowerState {
                     fold: Some(fold),
                     trees,
                     logs: BTreeMap::new(),
@@ -161,7 +161,7 @@ impl Follower {
     }
 
     /// Takes in what the MANIFEST says now; true when that is more than before.
-    fn look(&self, state: &mut State) -> Result<bool> {
+    fn look(&self, state: &mut LogFollowerState) -> Result<bool> {
         let fs = &*self.env.fs;
         for _ in 0..TRIES {
             let number = current::read(fs, &self.dir)?;
@@ -209,7 +209,7 @@ impl Follower {
     }
 
     /// Every table must be there, as where a database is opened for writing.
-    fn check_tables(&self, trees: &Trees, state: &mut State) -> Result<()> {
+    fn check_tables(&self, trees: &Trees, state: &mut LogFollowerState) -> Result<()> {
         let mut there = HashSet::new();
         for tree in state.trees.values().filter(|t| !t.is_dropped) {
             for (level, file) in tree.version.files() {
@@ -228,8 +228,8 @@ impl Follower {
     }
 
     /// Replays what was added to the logs. They and the MANIFEST must agree as in a recovery.
-    fn read_logs(&self, state: &mut State) -> Result<()> {
-        let State {
+    fn read_logs(&self, state: &mut LogFollowerState) -> Result<()> {
+        let LogFollowerState {
             fold,
             trees,
             logs,
@@ -306,7 +306,7 @@ impl Follower {
     }
 
     /// Shows every family as it is now, all at once.
-    fn publish(&self, trees: &Trees, sequence: &Sequence, state: &mut State) {
+    fn publish(&self, trees: &Trees, sequence: &Sequence, state: &mut LogFollowerState) {
         let live = state.trees.values().filter(|t| !t.is_dropped);
         let tables = live.flat_map(|t| t.version.files().map(|(_, f)| f.largest_seq));
         state.limit = tables.fold(state.limit, Seq::max);
@@ -336,7 +336,7 @@ impl Follower {
     }
 }
 
-impl State {
+impl LogFollowerState {
     /// Brings the trees to where the MANIFEST is; from nothing when it is another file than before.
     fn take_edits(&mut self, is_new_file: bool) -> Result<()> {
         let Some(fold) = &mut self.fold else {
@@ -399,7 +399,7 @@ impl Tree {
     }
 }
 
-/// What follows goes into a memtable that holds nothing of earlier logs.
+/// Begins a memtable that holds nothing of earlier logs.
 fn begin_log(family: &Family, number: FileNo) {
     let view = family.view_guard();
     if view.mem.is_empty() {
@@ -410,7 +410,7 @@ fn begin_log(family: &Family, number: FileNo) {
     }
 }
 
-impl CatchUp for Follower {
+impl CatchUp for LogFollower {
     fn catch_up(&self, trees: &Trees, sequence: &Sequence) -> Result<()> {
         let mut state = self.state.lock();
         if let Some(e) = &state.broken {

@@ -107,8 +107,8 @@ fn read(env: &Env, path: &Path) -> Result<Result<String>> {
     })
 }
 
-/// Whether a file ends where its writer ended: behind the table options of a family, with a line
-/// end. Blocks that a filesystem lost read as zeros.
+/// Returns whether a file ends where its writer ended: behind the table options of a family, with a
+/// line end. Blocks that a filesystem lost read as zeros.
 fn is_whole(text: &str) -> bool {
     let sections = || text.lines().filter(|l| l.trim_start().starts_with('['));
     let has = |title: &str| sections().any(|l| l.trim_start().starts_with(title));

@@ -14,9 +14,9 @@ use esker_status::Result;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// What must stay.
+/// Files that must stay.
 #[derive(Debug, Default)]
-pub(crate) struct Needed {
+pub(crate) struct FilesInUse {
     pub(crate) tables: HashSet<FileNo>,
     pub(crate) blobs: HashSet<FileNo>,
     /// Logs from this number on.
@@ -34,7 +34,7 @@ pub(crate) fn unneeded(
     env: &Env,
     dir: &Path,
     folded: &Folded,
-    needed: &Needed,
+    needed: &FilesInUse,
 ) -> Result<Vec<PathBuf>> {
     let known = |n: FileNo| !needed.is_doubtful && n < folded.next_file;
     let mut out = Vec::new();
@@ -59,7 +59,7 @@ pub(crate) fn unneeded(
     Ok(out)
 }
 
-/// Whether the file is of a kind that is put into paths of tables.
+/// Returns whether the file is of a kind that is put into paths of tables.
 pub(crate) fn is_data(path: &Path) -> bool {
     let name = path.file_name().and_then(|n| n.to_str());
     let kind = name.and_then(parse_file_name).map(|(kind, _)| kind);

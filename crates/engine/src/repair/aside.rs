@@ -6,7 +6,7 @@
 //! not need: the logs, too, whose records are in tables then.
 
 use super::found::Inventory;
-use super::{Plan, Repair, SetAside};
+use super::{FamilyRepair, Repair, SetAside};
 use crate::runtime::whole_files::{aside_name, link_or_copy};
 use esker_format::file_name::{self, FileKind, LOST_DIR, parse_file_name};
 use esker_format::{FamilyId, FileNo};
@@ -25,7 +25,7 @@ impl Repair<'_> {
     pub(super) fn plan_set_aside(
         &mut self,
         found: &Inventory,
-        plans: &BTreeMap<FamilyId, Plan>,
+        plans: &BTreeMap<FamilyId, FamilyRepair>,
         logs: &[FileNo],
     ) -> Result<()> {
         let logs = logs.iter().map(|n| self.log_path(*n));

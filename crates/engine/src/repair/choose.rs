@@ -1,4 +1,4 @@
-//! Which MANIFEST a repair follows, and what the logs are like.
+//! Chooses the MANIFEST that a repair follows, and inspects the logs.
 //!
 //! A MANIFEST is followed when it can be read to its end and describes trees. One that CURRENT does
 //! not name may be older than the tables: following it would throw away what came after, so it must
@@ -6,7 +6,7 @@
 //!
 //! Changes nothing.
 
-use super::found::{Followed, Logs, made_of, made_of_logs};
+use super::found::{Logs, ManifestTrees, made_of, made_of_logs};
 use super::{Repair, is_refused};
 use crate::recover::fold::{Folded, fold};
 use crate::recover::replay::{self, Replay};
@@ -47,7 +47,7 @@ impl Repair<'_> {
 
     /// The MANIFEST that CURRENT names, unless a newer one was current once, or else the newest
     /// that can be read to its end and fits the tables.
-    pub(super) fn choose(&mut self) -> Result<Option<Followed>> {
+    pub(super) fn choose(&mut self) -> Result<Option<ManifestTrees>> {
         let mut candidates = self.manifests()?;
         candidates.reverse();
         let fs = &*self.env.fs;
@@ -79,7 +79,7 @@ impl Repair<'_> {
     }
 
     /// The trees of one MANIFEST, or why it cannot be followed. The outer error ends the repair.
-    fn follow(&mut self, number: FileNo, is_live: bool) -> Result<Result<Followed>> {
+    fn follow(&mut self, number: FileNo, is_live: bool) -> Result<Result<ManifestTrees>> {
         let folded = match fold(&*self.env.fs, &self.dir, number) {
             Ok(folded) => folded,
             Err(e) if self.must_stop(&e) => return Err(self.stop(e)),
@@ -107,14 +107,14 @@ impl Repair<'_> {
             let what = "CURRENT does not name it, and it does not fit the tables";
             return Ok(Err(Error::corruption(what)));
         }
-        Ok(Ok(Followed {
+        Ok(Ok(ManifestTrees {
             folded,
             versions,
             is_live,
         }))
     }
 
-    /// Whether all tables that a MANIFEST lists are there, and none that came after it.
+    /// Returns whether all tables that a MANIFEST lists are there, and none that came after it.
     fn fits(&self, folded: &Folded) -> Result<bool> {
         let tables = self.numbers(FileKind::Table)?;
         let mut listed = folded
@@ -133,7 +133,8 @@ impl Repair<'_> {
         Ok(true)
     }
 
-    /// Whether the table was made by a repair of another, or of logs, that are all still there.
+    /// Returns whether the table was made by a repair of another, or of logs, that are all still
+    /// there.
     fn is_of_repair(&self, number: FileNo, tables: &BTreeSet<FileNo>) -> Result<bool> {
         let name = file_name::table_name(number);
         for path in self.dirs()?.iter().map(|dir| dir.join(&name)) {
@@ -167,7 +168,7 @@ impl Repair<'_> {
 
     /// The logs that are there. Notes what opening would find wrong with those that are needed. A
     /// torn record at the end of the newest is no damage.
-    pub(super) fn inspect_logs(&mut self, followed: Option<&Followed>) -> Result<Logs> {
+    pub(super) fn inspect_logs(&mut self, followed: Option<&ManifestTrees>) -> Result<Logs> {
         let all = self.logs_in_place()?;
         let folded = followed.map(|f| &f.folded);
         let oldest = folded.map_or(FileNo(0), |f| {
@@ -193,7 +194,7 @@ impl Repair<'_> {
         Ok(Logs { needed, all })
     }
 
-    /// What opening would find wrong with `needed`. Those that cannot be read are given up.
+    /// Finds the errors that opening would find in `needed`. Logs that cannot be read are given up.
     fn look_at_logs(
         &mut self,
         mut needed: Vec<FileNo>,

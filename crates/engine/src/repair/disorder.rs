@@ -4,9 +4,9 @@
 //! last one and set its number to 0. So all tables of such a family are merged. Changes nothing
 //! itself.
 
-use super::found::{Inventory, State};
+use super::found::{Inventory, TableCondition};
 use super::rewrite::READAHEAD;
-use super::{Plan, Repair};
+use super::{FamilyRepair, Repair};
 use esker_files::table::ReadContext;
 use esker_format::{FamilyId, KeyOrder};
 use esker_lsm::disorder::{Opened, find};
@@ -21,7 +21,7 @@ impl Repair<'_> {
     /// there yet.
     pub(super) fn find_disorder(
         &mut self,
-        plans: &mut BTreeMap<FamilyId, Plan>,
+        plans: &mut BTreeMap<FamilyId, FamilyRepair>,
         found: &Inventory,
     ) -> Result<()> {
         for plan in plans.values_mut().filter(|plan| !plan.must_merge) {
@@ -55,7 +55,7 @@ impl Repair<'_> {
 /// The tree of the tables that can be read; `None` where they make none.
 fn tree_of(order: &KeyOrder, tree: &TreeEdit, found: &Inventory) -> Option<Version> {
     let added = tree.added.iter();
-    let readable = added.filter(|(_, f)| found.state_of(f.number) == State::Readable);
+    let readable = added.filter(|(_, f)| found.state_of(f.number) == TableCondition::Readable);
     let readable = TreeEdit {
         added: readable.cloned().collect(),
         ..TreeEdit::default()

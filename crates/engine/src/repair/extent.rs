@@ -5,7 +5,7 @@ use esker_format::{FileNo, InternalKey, KeyOrder, RawTombstone, Seq, ValueType, 
 use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
 
-/// What was walked so far, in key order.
+/// The range of keys walked so far.
 #[derive(Default)]
 pub(super) struct Extent {
     first: Option<InternalKey>,

@@ -19,7 +19,7 @@ pub(super) const MADE_OF: &str = "esker.repair.made.of";
 pub(super) const MADE_OF_LOGS: &str = "esker.repair.made.of.logs";
 
 /// A MANIFEST that describes trees.
-pub(super) struct Followed {
+pub(super) struct ManifestTrees {
     pub(super) folded: Folded,
     /// The trees of all its families.
     pub(super) versions: BTreeMap<FamilyId, Version>,
@@ -35,16 +35,16 @@ pub(super) struct Logs {
     pub(super) needed: Vec<FileNo>,
 }
 
-/// What the logs hold.
+/// Contents of the logs.
 #[derive(Default)]
-pub(super) struct FromLogs {
+pub(super) struct LogContents {
     /// The logs that it is taken from.
     pub(super) logs: Vec<FileNo>,
     /// The tables to write, in the order of the replay.
     pub(super) tables: Vec<(FamilyId, FileNo)>,
     /// The newest sequence.
     pub(super) last: Seq,
-    /// What is prepared and not over.
+    /// Prepared sections that are neither committed nor undone.
     pub(super) prepared: Named,
 }
 
@@ -62,19 +62,19 @@ pub(super) fn made_of_logs(properties: &TableProperties) -> Option<Vec<FileNo>> 
 }
 
 /// A damaged table, and what of it can be read.
-pub(super) struct Salvaged {
+pub(super) struct DamagedTable {
     pub(super) path: PathBuf,
     /// The number of the damaged table.
     pub(super) number: FileNo,
     pub(super) options: SalvageOptions,
     /// The new table. Its file is not there, and what a file has is not known.
-    pub(super) found: Found,
+    pub(super) found: ReadableTable,
     pub(super) told: SalvagedTable,
 }
 
-/// What a table that the MANIFEST lists is like.
+/// Condition of a table that the MANIFEST lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum TableCondition {
     Readable,
     Salvaged,
     Unreadable,
@@ -82,7 +82,7 @@ pub(super) enum State {
 }
 
 /// A table that can be read.
-pub(super) struct Found {
+pub(super) struct ReadableTable {
     pub(super) path: PathBuf,
     pub(super) family: FamilyId,
     pub(super) family_name: String,
@@ -97,9 +97,9 @@ pub(super) struct Found {
 /// Everything that was found.
 #[derive(Default)]
 pub(super) struct Inventory {
-    pub(super) tables: BTreeMap<FileNo, Found>,
+    pub(super) tables: BTreeMap<FileNo, ReadableTable>,
     /// Damaged tables of which some can be read.
-    pub(super) salvaged: BTreeMap<FileNo, Salvaged>,
+    pub(super) salvaged: BTreeMap<FileNo, DamagedTable>,
     /// Blob files that can be opened, with the family and what a MANIFEST says about such a file.
     pub(super) blobs: BTreeMap<FileNo, (PathBuf, FamilyId, BlobFile)>,
     /// Files that cannot be read, and why.
@@ -114,8 +114,8 @@ pub(super) struct Inventory {
     pub(super) misplaced: Vec<(PathBuf, FileNo)>,
 }
 
-/// What the MANIFEST says about a table that decides how it is read.
-pub(super) struct Listed {
+/// A table as the MANIFEST lists it.
+pub(super) struct ListedTable {
     /// Where it should be.
     pub(super) dir: PathBuf,
     pub(super) comparator: Option<String>,

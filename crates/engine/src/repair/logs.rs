@@ -1,18 +1,18 @@
-//! What the logs hold, as tables: written before CURRENT names the new MANIFEST, as all tables of a
-//! repair are, so that no opening replays these logs again.
+//! Tables made of the logs. They are written before CURRENT names the new MANIFEST, as all tables
+//! of a repair, so that no opening replays these logs again.
 //!
 //! The logs are replayed twice by the code of recovery. The first time nothing is written: it tells
 //! which tables there will be, for a dry run and for the plan of merges. The second time each
 //! memtable becomes a table of level 0, entry by entry. Operands stay operands and old versions
 //! stay, so that neither merge operators nor compaction filters are needed.
 //!
-//! What is prepared and neither committed nor undone goes into a new log, which the new MANIFEST
-//! keeps. RocksDB's repairer inserts such sections as if they were committed.
+//! A prepared section that is neither committed nor undone goes into a new log, which the new
+//! MANIFEST keeps. RocksDB's repairer inserts such sections as if they were committed.
 
 use super::extent::Extent;
-use super::found::{Followed, FromLogs};
-use super::rewrite::{Form, Writing, with_file_of};
-use super::{Plan, Repair};
+use super::found::{LogContents, ManifestTrees};
+use super::rewrite::{NewTables, TableSpec, with_file_of};
+use super::{FamilyRepair, Repair};
 use crate::family::{Family, View};
 use crate::memtable::MemTable;
 use crate::recover::replay::{Outcome, Replay};
@@ -33,10 +33,10 @@ impl Repair<'_> {
     pub(super) fn plan_logs(
         &mut self,
         mut logs: Vec<FileNo>,
-        followed: Option<&Followed>,
-        plans: &mut BTreeMap<FamilyId, Plan>,
-        w: &mut Writing,
-    ) -> Result<FromLogs> {
+        followed: Option<&ManifestTrees>,
+        plans: &mut BTreeMap<FamilyId, FamilyRepair>,
+        w: &mut NewTables,
+    ) -> Result<LogContents> {
         let (mut outcome, tables) = loop {
             let mut tables = Vec::new();
             let done = self.replay_logs(&logs, plans, |family, mem| {
@@ -49,10 +49,10 @@ impl Repair<'_> {
                 Err(e) => return Err(e),
             }
         };
-        let mut from = FromLogs {
+        let mut from = LogContents {
             last: outcome.last,
             prepared: std::mem::take(&mut outcome.prepared),
-            ..FromLogs::default()
+            ..LogContents::default()
         };
         self.report_logs(&logs, outcome, followed);
         from.logs = logs;
@@ -73,8 +73,8 @@ impl Repair<'_> {
         Ok(from)
     }
 
-    /// What is lost of the logs.
-    fn report_logs(&mut self, logs: &[FileNo], outcome: Outcome, followed: Option<&Followed>) {
+    /// Reports the losses in the logs.
+    fn report_logs(&mut self, logs: &[FileNo], outcome: Outcome, followed: Option<&ManifestTrees>) {
         let newest = logs.last().map_or(&[][..], std::slice::from_ref);
         // A torn record at the end of the newest log was never acknowledged as synced.
         let is_whole = outcome.losses.len() == newest.len() && outcome.torn == newest;
@@ -99,7 +99,7 @@ impl Repair<'_> {
     fn replay_logs(
         &self,
         logs: &[FileNo],
-        plans: &BTreeMap<FamilyId, Plan>,
+        plans: &BTreeMap<FamilyId, FamilyRepair>,
         mut take: impl FnMut(&Family, &MemTable) -> Result<()>,
     ) -> Result<Outcome> {
         let families = plans.iter();
@@ -131,7 +131,7 @@ impl Repair<'_> {
     }
 
     /// A family that has memtables and nothing else.
-    fn family(&self, id: FamilyId, plan: &Plan) -> Arc<Family> {
+    fn family(&self, id: FamilyId, plan: &FamilyRepair) -> Arc<Family> {
         let mut options = self.family_options(&plan.name).resolve_in(&self.options.db);
         options.comparator = plan.order.clone();
         let storage = Storage {
@@ -153,10 +153,10 @@ impl Repair<'_> {
     /// Writes the tables and the log that were planned. The families need the logs from `log` on.
     pub(super) fn write_logs(
         &self,
-        from: &FromLogs,
+        from: &LogContents,
         log: FileNo,
-        plans: &mut BTreeMap<FamilyId, Plan>,
-        w: &mut Writing,
+        plans: &mut BTreeMap<FamilyId, FamilyRepair>,
+        w: &mut NewTables,
     ) -> Result<()> {
         let changed = || Error::aborted("the logs changed while they were read");
         let mut made = Vec::new();
@@ -188,9 +188,9 @@ impl Repair<'_> {
         mem: &MemTable,
         number: FileNo,
         logs: &[FileNo],
-        w: &mut Writing,
+        w: &mut NewTables,
     ) -> Result<FileMeta> {
-        let form = Form {
+        let spec = TableSpec {
             family: family.id,
             name: &family.name,
             order: &family.order,
@@ -201,26 +201,26 @@ impl Repair<'_> {
             made_of: None,
             made_of_logs: logs,
         };
-        let mut draft = self.begin(&form, number, w)?;
+        let mut new_table = self.begin(&spec, number, w)?;
         let mut cursor = mem.cursor();
         cursor.seek_to_first();
         while cursor.valid() {
-            draft.builder.add(cursor.key(), cursor.value())?;
+            new_table.builder.add(cursor.key(), cursor.value())?;
             cursor.next();
         }
         for tombstone in mem.raw_tombstones() {
-            draft.builder.add_tombstone(&tombstone);
+            new_table.builder.add_tombstone(&tombstone);
         }
-        self.seal(draft, w)
+        self.seal(new_table, w)
     }
 
     /// Writes what is prepared into log `number`.
     fn write_prepared(
         &self,
-        from: &FromLogs,
+        from: &LogContents,
         number: FileNo,
-        plans: &BTreeMap<FamilyId, Plan>,
-        w: &mut Writing,
+        plans: &BTreeMap<FamilyId, FamilyRepair>,
+        w: &mut NewTables,
     ) -> Result<()> {
         if from.prepared.is_empty() {
             return Ok(());

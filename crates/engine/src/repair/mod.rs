@@ -1,25 +1,24 @@
-//! Repair: from whatever is left of a database to one that opens.
+//! Repair: makes a database that opens of the files in a damaged directory.
 //!
-//! The order is: lock, look at everything, and only then change. A database that is sound is left
-//! alone. When a MANIFEST can be read and fits the tables, trees keep their levels; otherwise every
-//! table that can be read goes to level 0 of the family that its properties name, newest sequence
-//! first: entries that were deleted may then come back, since what said so may be gone. Of a
-//! damaged table the sound blocks go into a new one in its place.
+//! A repair takes the lock and examines every file before it changes anything. It does not change a
+//! sound database. If a MANIFEST can be read and agrees with the tables, the trees keep their
+//! levels. Otherwise each readable table goes to level 0 of the family that its properties name,
+//! newest sequence first; deleted entries may then come back, because the tables with the deletions
+//! may be lost. The sound blocks of a damaged table are written into a new table.
 //!
-//! In a tree that is taken from a MANIFEST every entry is compared with the other versions of its
-//! key. Where an older one lies above a newer one, all tables of the family are merged by their
-//! sequence numbers; what compactions dropped meanwhile is gone, and the report says between which
-//! keys.
+//! In a tree from a MANIFEST every entry is compared with the other versions of its key. If an
+//! older version lies above a newer one, all tables of the family are merged by sequence number.
+//! Entries that compactions dropped meanwhile are lost; the report gives the key range.
 //!
-//! Only damage and absence count as losses. A file that the system refuses to read may be whole: it
-//! ends the repair before anything changes, unless the caller gives it up.
+//! Damaged and missing files count as losses. A file that the system refuses to read may be whole:
+//! the repair ends before anything changes, unless the caller gives the file up.
 //!
-//! New tables are written, what does not stay gets a second name in the directory `lost`, a new
-//! MANIFEST is written, CURRENT names it, and then the first names go. So an interruption leaves
-//! the database that was there or the one that was made, and either can be repaired again. Nothing
-//! is deleted. What the logs hold is among the new tables, as far as it can be read; what is
-//! prepared there and not over is in a new log. At last the database is opened by the ordinary
-//! code, which finds nothing to replay but that.
+//! Steps: write the new tables; link files that are not kept into the directory `lost`; write a new
+//! MANIFEST; switch CURRENT to it; remove the first names of the files in `lost`. After an
+//! interruption there is either the old database or the new one, and each can be repaired again.
+//! Nothing is deleted. The new tables contain the readable entries of the logs; a new log contains
+//! the prepared sections that are still open. At the end the ordinary code opens the database, and
+//! replays only these sections.
 
 mod aside;
 mod choose;
@@ -52,7 +51,7 @@ use esker_lsm::file::FileMeta;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
-use found::{Followed, FromLogs, Inventory, State};
+use found::{Inventory, LogContents, ManifestTrees, TableCondition};
 pub use report::{LostRange, RepairMode, RepairOptions, RepairReport, SalvagedTable, SetAside};
 use salvage::order_by_age;
 use std::cell::RefCell;
@@ -60,7 +59,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A family as the repaired database will have it.
-struct Plan {
+struct FamilyRepair {
     name: String,
     order: KeyOrder,
     log_number: FileNo,
@@ -114,8 +113,8 @@ impl Db {
 
     /// [`Db::repair_families`] as `asked`: a dry run, or one that gives up what cannot be read.
     ///
-    /// What is lost is in the report, table by table: [`RepairReport::salvaged`] says how many
-    /// entries of which family, between which keys.
+    /// The report has the losses, table by table: [`RepairReport::salvaged`] says how many entries
+    /// of which family, between which keys.
     pub fn repair_with(
         path: impl AsRef<Path>,
         options: &Options,
@@ -126,7 +125,7 @@ impl Db {
     }
 }
 
-/// Whether the system refused to read a file, or this build cannot: the file may be whole.
+/// Returns whether the system refused to read a file, or this build cannot: the file may be whole.
 fn is_refused(e: &Error) -> bool {
     !e.is_not_found() && matches!(e.kind(), ErrorKind::Io | ErrorKind::NotSupported)
 }
@@ -169,13 +168,13 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Whether `e` says that something is lost; else it may be whole, and is not touched.
+    /// Returns whether `e` says that something is lost; else it may be whole, and is not touched.
     fn is_lost(&self, e: &Error) -> bool {
         let gives_up = self.asked.give_up_unreadable || seeded(Bug::RepairReadFailureIsDamage);
         e.is_corruption() || e.is_not_found() || gives_up && is_refused(e)
     }
 
-    /// Whether `e` ends the repair, where what merely contradicts itself counts as damage.
+    /// Returns whether `e` ends the repair, where what merely contradicts itself counts as damage.
     fn must_stop(&self, e: &Error) -> bool {
         is_refused(e) && !self.is_lost(e)
     }
@@ -268,7 +267,7 @@ impl<'a> Repair<'a> {
     }
 
     /// Which transactions are prepared and not over.
-    fn report_prepared(&mut self, from: &FromLogs, log: FileNo) {
+    fn report_prepared(&mut self, from: &LogContents, log: FileNo) {
         if from.prepared.is_empty() {
             return;
         }
@@ -384,9 +383,9 @@ impl<'a> Repair<'a> {
     /// The families and their trees.
     fn plan(
         &mut self,
-        followed: Option<&Followed>,
+        followed: Option<&ManifestTrees>,
         found: &mut Inventory,
-    ) -> Result<BTreeMap<FamilyId, Plan>> {
+    ) -> Result<BTreeMap<FamilyId, FamilyRepair>> {
         let plans = match followed {
             Some(followed) => self.plan_by_manifest(followed, found)?,
             None => self.plan_by_tables(found)?,
@@ -415,9 +414,9 @@ impl<'a> Repair<'a> {
 
     fn plan_by_manifest(
         &mut self,
-        followed: &Followed,
+        followed: &ManifestTrees,
         found: &mut Inventory,
-    ) -> Result<BTreeMap<FamilyId, Plan>> {
+    ) -> Result<BTreeMap<FamilyId, FamilyRepair>> {
         let mut plans = BTreeMap::new();
         for (id, family) in &followed.folded.families {
             let Some(version) = followed.versions.get(id) else {
@@ -427,10 +426,10 @@ impl<'a> Repair<'a> {
             self.follow_moved(&family.name, &mut tree, found)?;
             tree.added
                 .retain(|(level, file)| match found.state_of(file.number) {
-                    State::Readable => true,
-                    State::Salvaged => true,
-                    State::Unreadable => false,
-                    State::Absent => {
+                    TableCondition::Readable => true,
+                    TableCondition::Salvaged => true,
+                    TableCondition::Unreadable => false,
+                    TableCondition::Absent => {
                         let name = file_name::table_name(file.number);
                         self.report.losses.push(format!(
                             "{name} (family {}, level {level}) is missing",
@@ -468,7 +467,7 @@ impl<'a> Repair<'a> {
                 let why = "a blob file that no table refers to any more".to_owned();
                 (dir.join(file_name::blob_name(n)), why)
             }));
-            let plan = Plan {
+            let plan = FamilyRepair {
                 name: family.name.clone(),
                 order: version.order().clone(),
                 log_number: family.log_number,
@@ -487,7 +486,7 @@ impl<'a> Repair<'a> {
         for (_, file) in &mut tree.added {
             let Some(table) = found.tables.get(&file.number) else {
                 if file.path_id as usize >= paths.count()
-                    && found.state_of(file.number) == State::Absent
+                    && found.state_of(file.number) == TableCondition::Absent
                 {
                     let e = Error::invalid_argument("a table of the database is missing");
                     let e = e.with_file(paths.of(file)).with_hint(format!(
@@ -514,7 +513,7 @@ impl<'a> Repair<'a> {
     }
 
     /// The id that the MANIFEST names, or IDENTITY, or a new one.
-    fn db_id(&self, followed: Option<&Followed>) -> Result<String> {
+    fn db_id(&self, followed: Option<&ManifestTrees>) -> Result<String> {
         let named = followed.and_then(|f| f.folded.db_id.clone());
         let stored = match identity::read(&*self.env.fs, &self.dir) {
             Err(e) if self.must_stop(&e) => return Err(self.stop(e)),
@@ -527,7 +526,7 @@ impl<'a> Repair<'a> {
     /// Gives the tables that are to be made of damaged ones their numbers; the next free one.
     fn number_new_tables(
         &self,
-        followed: Option<&Followed>,
+        followed: Option<&ManifestTrees>,
         found: &mut Inventory,
     ) -> Result<FileNo> {
         let mut largest = found
@@ -552,9 +551,9 @@ impl<'a> Repair<'a> {
     /// Writes the new MANIFEST and points CURRENT at it.
     fn write_manifest(
         &self,
-        followed: Option<&Followed>,
+        followed: Option<&ManifestTrees>,
         last: Seq,
-        plans: &BTreeMap<FamilyId, Plan>,
+        plans: &BTreeMap<FamilyId, FamilyRepair>,
         (db_id, number): (String, FileNo),
     ) -> Result<()> {
         let fs = &*self.env.fs;
@@ -572,7 +571,7 @@ impl<'a> Repair<'a> {
     }
 
     /// Opens the repaired database once, which writes its OPTIONS. Its tables stay as they are.
-    fn finish(&self, plans: &BTreeMap<FamilyId, Plan>, has_prepared: bool) -> Result<()> {
+    fn finish(&self, plans: &BTreeMap<FamilyId, FamilyRepair>, has_prepared: bool) -> Result<()> {
         let mut options = self.options.clone();
         options.db.error_if_exists = false;
         options.db.wal_filter = None;
@@ -606,7 +605,7 @@ fn drop_unlinked_blobs(tree: &mut TreeEdit) -> Vec<FileNo> {
 fn edits(
     folded: Option<&crate::recover::fold::Folded>,
     last: Seq,
-    plans: &BTreeMap<FamilyId, Plan>,
+    plans: &BTreeMap<FamilyId, FamilyRepair>,
     db_id: String,
     next_file: FileNo,
 ) -> Vec<VersionEdit> {

@@ -1,9 +1,9 @@
-//! What a repair is asked for, and what it says: values.
+//! Options and report of a repair: values.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Whether a repair changes the database.
+/// Modes of a repair: with or without changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RepairMode {
     /// Looks at everything and says what would be done; changes nothing and takes no lock.
@@ -13,11 +13,11 @@ pub enum RepairMode {
     Repair,
 }
 
-/// What [`Db::repair_with`](crate::Db::repair_with) is asked for.
+/// Options of [`Db::repair_with`](crate::Db::repair_with).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepairOptions {
-    /// Whether the database changes.
+    /// The mode: with or without changes.
     pub mode: RepairMode,
     /// Treats a file that the system refuses to read (permissions, a failing disk) or that this
     /// build cannot read as if it were damaged: it is set aside, and what it holds is lost to the
@@ -32,14 +32,14 @@ impl RepairOptions {
         Self::default()
     }
 
-    /// The same with this mode.
+    /// Sets the mode.
     #[must_use]
     pub fn mode(mut self, mode: RepairMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// The same, giving up what cannot be read or not.
+    /// Sets whether files that cannot be read are given up.
     #[must_use]
     pub fn give_up_unreadable(mut self, give_up: bool) -> Self {
         self.give_up_unreadable = give_up;
@@ -71,7 +71,7 @@ pub struct LostRange {
     pub first: Option<Vec<u8>>,
     /// A user key at or behind all that was in it; `None` when that is not known.
     pub last: Option<Vec<u8>>,
-    /// What is wrong.
+    /// The error.
     pub reason: String,
 }
 
@@ -96,12 +96,12 @@ pub struct SalvagedTable {
     pub lost_range_deletions: bool,
     /// Where they were, in the order of the file.
     pub ranges: Vec<LostRange>,
-    /// What is wrong with the table.
+    /// The error of the table.
     pub reason: String,
 }
 
 impl SalvagedTable {
-    /// Whether anything of it is lost.
+    /// Returns whether anything of it is lost.
     pub fn has_losses(&self) -> bool {
         self.lost != Some(0) || self.lost_range_deletions
     }
@@ -157,7 +157,7 @@ impl fmt::Display for SalvagedTable {
     }
 }
 
-/// What a repair found and did, or would do.
+/// Findings and actions of a repair, done or planned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepairReport {
@@ -180,8 +180,8 @@ pub struct RepairReport {
     pub set_aside: Vec<SetAside>,
     /// Tables that the MANIFEST lists and that are not there.
     pub missing: Vec<String>,
-    /// What could not be kept, one line each.
+    /// Losses, one line each.
     pub losses: Vec<String>,
-    /// What else a user should know, one line each.
+    /// Other notes for the user, one line each.
     pub notes: Vec<String>,
 }

@@ -1,14 +1,14 @@
-//! What can be read of damaged tables, and what is lost with the rest.
+//! The readable part of damaged tables, and the losses.
 //!
 //! Changes nothing.
 
 use super::Repair;
 use super::extent::Extent;
-use super::found::{Found, Listed, Salvaged};
+use super::found::{DamagedTable, ListedTable, ReadableTable};
 use super::report::{LostRange, SalvagedTable};
 use super::scan::family_of;
 use esker_env::ReadOptions as FileReadOptions;
-use esker_files::table::{Damage, Salvage, SalvageOptions, Walked, read_properties};
+use esker_files::table::{Damage, Salvage, SalvageCounts, SalvageOptions, read_properties};
 use esker_format::FileNo;
 use esker_format::properties::TableProperties;
 use esker_status::{Error, Result};
@@ -16,15 +16,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Repair<'_> {
-    /// What can be read of a damaged table; `None` when nothing can be, or nothing says what it
-    /// belongs to.
+    /// Finds the readable part of a damaged table; `None` when there is none, or its family is
+    /// unknown.
     pub(super) fn rest_of(
         &self,
         path: &Path,
         number: FileNo,
-        listed: Option<&Listed>,
+        listed: Option<&ListedTable>,
         why: &Error,
-    ) -> Result<Option<Salvaged>> {
+    ) -> Result<Option<DamagedTable>> {
         match self.try_rest_of(path, number, listed, why) {
             Err(e) if self.is_lost(&e) => Ok(None),
             done => done,
@@ -35,9 +35,9 @@ impl Repair<'_> {
         &self,
         path: &Path,
         number: FileNo,
-        listed: Option<&Listed>,
+        listed: Option<&ListedTable>,
         why: &Error,
-    ) -> Result<Option<Salvaged>> {
+    ) -> Result<Option<DamagedTable>> {
         let file = self.env.fs.open_read(path, FileReadOptions::default())?;
         let properties = match read_properties(Arc::clone(&file)) {
             Ok(p) => Some(p),
@@ -72,7 +72,7 @@ impl Repair<'_> {
             return Ok(None);
         }
         let told = told(path, &salvage, walked, listed, (&name, why));
-        let found = Found {
+        let found = ReadableTable {
             path: path.to_owned(),
             family,
             family_name: name,
@@ -81,7 +81,7 @@ impl Repair<'_> {
             is_ageless: false,
             made_of: Some(number),
         };
-        Ok(Some(Salvaged {
+        Ok(Some(DamagedTable {
             path: path.to_owned(),
             number,
             options,
@@ -91,9 +91,9 @@ impl Repair<'_> {
     }
 }
 
-/// Whether the file is not the one that the MANIFEST means, or one whose keys cannot be taken as
-/// they are.
-fn is_another(listed: Option<&Listed>, properties: Option<&TableProperties>) -> bool {
+/// Returns whether the file is not the one that the MANIFEST means, or one whose keys cannot be
+/// taken as they are.
+fn is_another(listed: Option<&ListedTable>, properties: Option<&TableProperties>) -> bool {
     let Some(p) = properties else {
         return false;
     };
@@ -105,8 +105,8 @@ fn is_another(listed: Option<&Listed>, properties: Option<&TableProperties>) -> 
 fn told(
     path: &Path,
     salvage: &Salvage,
-    walked: Walked,
-    listed: Option<&Listed>,
+    walked: SalvageCounts,
+    listed: Option<&ListedTable>,
     (family, why): (&str, &Error),
 ) -> SalvagedTable {
     let kept = walked.entries + salvage.range_tombstones().len() as u64;

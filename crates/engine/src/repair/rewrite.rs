@@ -1,13 +1,13 @@
-//! Tables that a repair writes: the sound blocks of damaged ones, what logs hold, and one sorted
-//! run of tables that only merging puts in order.
+//! Tables that a repair writes, of three kinds: the sound blocks of a damaged table, the entries of
+//! logs, and the merge of tables that are not in order.
 //!
 //! A table is written under a temporary name, synced, renamed and read back before any MANIFEST
-//! names it. One that is left of an interruption says in a property of which table it was made: as
-//! long as that one is there it counts for nothing. What is left of one made of logs counts, when
-//! trees are made of the tables: the logs give the same entries once more, and merging drops them.
+//! names it. A property names its source. When a repair was interrupted, the next one ignores a
+//! table made of another table that still exists. It keeps a table made of logs: the logs give the
+//! same entries again, and merging drops the duplicates.
 
-use super::found::{FromLogs, Inventory, MADE_OF, MADE_OF_LOGS, Salvaged};
-use super::{Plan, Repair};
+use super::found::{DamagedTable, Inventory, LogContents, MADE_OF, MADE_OF_LOGS};
+use super::{FamilyRepair, Repair};
 use crate::FamilyOptions;
 use crate::job::output::{Placement, codec_for};
 use crate::options::CompactionStyle;
@@ -30,20 +30,20 @@ use std::sync::Arc;
 /// Bytes read ahead by walks from end to end.
 pub(super) const READAHEAD: usize = 1 << 20;
 
-/// What the new tables of a repair have in common, and which there are.
-pub(super) struct Writing {
+/// The new tables of a repair, and the properties that they share.
+pub(super) struct NewTables {
     db_id: String,
     session: String,
     next: FileNo,
-    /// Tables that no MANIFEST names yet, by their names of before and after they were whole.
+    /// Temporary and final names of the tables; no MANIFEST names them yet.
     pub(super) written: Vec<PathBuf>,
-    /// The whole ones, by number.
+    /// Finished tables, by number.
     made: BTreeMap<FileNo, PathBuf>,
-    /// Of these, those that were merged into others.
+    /// Finished tables that were merged into others.
     pub(super) passing: Vec<PathBuf>,
 }
 
-impl Writing {
+impl NewTables {
     /// The next free number.
     pub(super) fn take_number(&mut self) -> FileNo {
         let number = self.next;
@@ -52,8 +52,8 @@ impl Writing {
     }
 }
 
-/// What a new table is like.
-pub(super) struct Form<'a> {
+/// Family, level, options and origin of a new table.
+pub(super) struct TableSpec<'a> {
     pub(super) family: FamilyId,
     pub(super) name: &'a str,
     pub(super) order: &'a KeyOrder,
@@ -66,8 +66,8 @@ pub(super) struct Form<'a> {
     pub(super) made_of_logs: &'a [FileNo],
 }
 
-/// A table that is not whole yet.
-pub(super) struct Draft {
+/// A table that is being written, under a temporary name.
+pub(super) struct UnfinishedTable {
     pub(super) builder: TableBuilder,
     temp: PathBuf,
     path: PathBuf,
@@ -75,8 +75,8 @@ pub(super) struct Draft {
 }
 
 impl Repair<'_> {
-    pub(super) fn writing(&self, db_id: &str, next: FileNo) -> Writing {
-        Writing {
+    pub(super) fn writing(&self, db_id: &str, next: FileNo) -> NewTables {
+        NewTables {
             db_id: db_id.to_owned(),
             session: new_session_id(&*self.env.entropy),
             next,
@@ -90,17 +90,17 @@ impl Repair<'_> {
     /// puts in order. Nothing of the logs below `log` is needed then.
     pub(super) fn write_tables(
         &self,
-        plans: &mut BTreeMap<FamilyId, Plan>,
+        plans: &mut BTreeMap<FamilyId, FamilyRepair>,
         found: &Inventory,
-        (from, log): (&FromLogs, FileNo),
-        w: &mut Writing,
+        (from, log): (&LogContents, FileNo),
+        w: &mut NewTables,
     ) -> Result<()> {
         for salvaged in found.salvaged.values() {
             let number = salvaged.found.meta.number;
             for (id, plan) in plans.iter_mut() {
                 let place = plan.tree.added.iter().position(|(_, f)| f.number == number);
                 let Some(at) = place else { continue };
-                let form = Form {
+                let spec = TableSpec {
                     family: *id,
                     name: &plan.name,
                     order: &plan.order,
@@ -111,7 +111,7 @@ impl Repair<'_> {
                     made_of: Some(salvaged.number),
                     made_of_logs: &[],
                 };
-                let meta = self.write_salvaged(salvaged, form, w)?;
+                let meta = self.write_salvaged(salvaged, spec, w)?;
                 let file = &mut plan.tree.added[at].1;
                 *file = Arc::new(with_file_of(file, &meta));
             }
@@ -135,30 +135,35 @@ impl Repair<'_> {
     /// Writes what can be read of a damaged table.
     fn write_salvaged(
         &self,
-        salvaged: &Salvaged,
-        form: Form<'_>,
-        w: &mut Writing,
+        salvaged: &DamagedTable,
+        spec: TableSpec<'_>,
+        w: &mut NewTables,
     ) -> Result<FileMeta> {
         let file = self
             .env
             .fs
             .open_read(&salvaged.path, FileReadOptions::default())?;
         let salvage = Salvage::open(file, salvaged.options.clone())?;
-        let form = Form {
+        let spec = TableSpec {
             properties: salvage.properties(),
-            ..form
+            ..spec
         };
-        let mut draft = self.begin(&form, salvaged.found.meta.number, w)?;
-        salvage.walk(|key, value| draft.builder.add(key, value))?;
+        let mut new_table = self.begin(&spec, salvaged.found.meta.number, w)?;
+        salvage.walk(|key, value| new_table.builder.add(key, value))?;
         for tombstone in salvage.range_tombstones() {
-            draft.builder.add_tombstone(tombstone);
+            new_table.builder.add_tombstone(tombstone);
         }
-        self.seal(draft, w)
+        self.seal(new_table, w)
     }
 
-    pub(super) fn begin(&self, form: &Form<'_>, number: FileNo, w: &mut Writing) -> Result<Draft> {
+    pub(super) fn begin(
+        &self,
+        spec: &TableSpec<'_>,
+        number: FileNo,
+        w: &mut NewTables,
+    ) -> Result<UnfinishedTable> {
         let (temp, path) = (temp_name(number), table_name(number));
-        let (temp, path) = (form.dir.join(temp), form.dir.join(path));
+        let (temp, path) = (spec.dir.join(temp), spec.dir.join(path));
         let options = FileWriteOptions {
             exclusive: true,
             ..FileWriteOptions::default()
@@ -166,34 +171,34 @@ impl Repair<'_> {
         let file = self.env.fs.create(&temp, options)?;
         w.written.push(temp.clone());
         let (compression, compression_opts) = codec_for(
-            form.options,
+            spec.options,
             Placement {
-                level: form.level,
+                level: spec.level,
                 base: Level(1),
                 bottommost: false,
                 uncompressed: false,
             },
         );
         let now = self.env.clock.unix_us() / 1_000_000;
-        let p = form.properties;
-        let made_of = form.made_of.map(|n| (MADE_OF, n.0.to_string()));
-        let logs: Vec<_> = form.made_of_logs.iter().map(|n| n.0.to_string()).collect();
+        let p = spec.properties;
+        let made_of = spec.made_of.map(|n| (MADE_OF, n.0.to_string()));
+        let logs: Vec<_> = spec.made_of_logs.iter().map(|n| n.0.to_string()).collect();
         let logs = (!logs.is_empty()).then(|| (MADE_OF_LOGS, logs.join(",")));
         let sources = made_of.into_iter().chain(logs);
         let sources = sources.map(|(name, value)| (name.to_owned(), value.into_bytes()));
         let options = TableBuilderOptions {
-            order: form.order.clone(),
-            table: form.options.table.to_table_options(),
+            order: spec.order.clone(),
+            table: spec.options.table.to_table_options(),
             compression,
             compression_opts,
-            prefix_extractor: form.options.prefix_extractor.clone(),
-            family: form.family,
-            family_name: form.name.to_owned(),
-            merge_operator: (form.options.merge_operator.as_ref()).map(|m| m.name().to_owned()),
+            prefix_extractor: spec.options.prefix_extractor.clone(),
+            family: spec.family,
+            family_name: spec.name.to_owned(),
+            merge_operator: (spec.options.merge_operator.as_ref()).map(|m| m.name().to_owned()),
             file_no: number,
             db_id: w.db_id.clone(),
             db_session_id: w.session.clone(),
-            level: Some(form.level),
+            level: Some(spec.level),
             creation_time: p.map_or(0, |p| p.creation_time),
             oldest_key_time: p.map_or(0, |p| p.oldest_key_time),
             newest_key_time: p.map_or(now, |p| p.newest_key_time),
@@ -202,7 +207,7 @@ impl Repair<'_> {
             ..TableBuilderOptions::default()
         };
         let builder = TableBuilder::new(file, options)?;
-        Ok(Draft {
+        Ok(UnfinishedTable {
             builder,
             temp,
             path,
@@ -211,20 +216,20 @@ impl Repair<'_> {
     }
 
     /// Makes the table whole and durable, and reads it from end to end.
-    pub(super) fn seal(&self, draft: Draft, w: &mut Writing) -> Result<FileMeta> {
+    pub(super) fn seal(&self, new_table: UnfinishedTable, w: &mut NewTables) -> Result<FileMeta> {
         let fs = &*self.env.fs;
-        let (_, mut file) = draft.builder.finish()?;
+        let (_, mut file) = new_table.builder.finish()?;
         if !seeded(Bug::RepairTableNotSynced) {
             file.sync()?;
         }
         file.close()?;
-        w.written.push(draft.path.clone());
-        fs.rename(&draft.temp, &draft.path)?;
-        if let Some(dir) = draft.path.parent() {
+        w.written.push(new_table.path.clone());
+        fs.rename(&new_table.temp, &new_table.path)?;
+        if let Some(dir) = new_table.path.parent() {
             fs.sync_dir(dir)?;
         }
-        w.made.insert(draft.number, draft.path.clone());
-        Ok(self.table(&draft.path, draft.number, None)?.meta)
+        w.made.insert(new_table.number, new_table.path.clone());
+        Ok(self.table(&new_table.path, new_table.number, None)?.meta)
     }
 
     /// Merges the tables of a plan, which overlap in keys and in sequences, into one run of tables
@@ -232,8 +237,8 @@ impl Repair<'_> {
     fn merge(
         &self,
         id: FamilyId,
-        plan: &Plan,
-        w: &mut Writing,
+        plan: &FamilyRepair,
+        w: &mut NewTables,
     ) -> Result<Vec<(Level, Arc<FileMeta>)>> {
         let options = self.family_options(&plan.name);
         let paths = self.paths_of(&plan.name);
@@ -248,7 +253,7 @@ impl Repair<'_> {
         }
         let last_level = u8::try_from(options.num_levels.clamp(1, 64) - 1).unwrap_or(0);
         let is_fifo = options.compaction_style == CompactionStyle::Fifo;
-        let form = Form {
+        let spec = TableSpec {
             family: id,
             name: &plan.name,
             order: &plan.order,
@@ -272,21 +277,21 @@ impl Repair<'_> {
                 0 => options.target_file_size_base.max(1 << 20),
                 _ => u64::MAX,
             },
-            draft: None,
+            new_table: None,
             low: None,
             done: Vec::new(),
         };
-        run.write(&form, MergingCursor::new(cursors, plan.order.clone()))?;
+        run.write(&spec, MergingCursor::new(cursors, plan.order.clone()))?;
         let numbered = (1..).zip(run.done);
         let listed = |(epoch, meta): (u64, FileMeta)| {
             let file = FileMeta { epoch, ..meta };
-            (form.level, Arc::new(file))
+            (spec.level, Arc::new(file))
         };
         Ok(numbered.map(listed).collect())
     }
 
     /// Removes what was written and no MANIFEST can name.
-    pub(super) fn discard(&self, w: &Writing) {
+    pub(super) fn discard(&self, w: &NewTables) {
         for path in &w.written {
             // A later repair knows it for what it is.
             let _ = self.env.fs.remove_file(path);
@@ -298,80 +303,80 @@ impl Repair<'_> {
 /// The tables of a run while it is written.
 struct Run<'r, 'o> {
     repair: &'r Repair<'o>,
-    w: &'r mut Writing,
+    w: &'r mut NewTables,
     tombstones: Vec<RawTombstone>,
     target: u64,
-    draft: Option<Draft>,
+    new_table: Option<UnfinishedTable>,
     /// Where the open table begins; `None` at the beginning of the run.
     low: Option<Vec<u8>>,
     done: Vec<FileMeta>,
 }
 
 impl Run<'_, '_> {
-    fn write(&mut self, form: &Form<'_>, mut from: MergingCursor<TableCursor>) -> Result<()> {
+    fn write(&mut self, spec: &TableSpec<'_>, mut from: MergingCursor<TableCursor>) -> Result<()> {
         let mut last: Vec<u8> = Vec::new();
         from.seek_to_first();
         while from.valid() {
             let key = from.key();
             let is_full =
-                (self.draft.as_ref()).is_some_and(|d| d.builder.file_size() >= self.target);
-            if is_full && !form.order.equal(user_key(&last), user_key(key)) {
+                (self.new_table.as_ref()).is_some_and(|d| d.builder.file_size() >= self.target);
+            if is_full && !spec.order.equal(user_key(&last), user_key(key)) {
                 let next = user_key(key).to_vec();
-                self.end(form, Some(next))?;
+                self.end(spec, Some(next))?;
             }
             // Two tables may hold the same entry, when one was made of the other.
             if last != key {
                 let value = from.value();
-                self.open(form)?.builder.add(key, value)?;
+                self.open(spec)?.builder.add(key, value)?;
                 last.clear();
                 last.extend_from_slice(key);
             }
             from.next();
         }
         from.status()?;
-        if self.draft.is_some() || !self.tombstones.is_empty() && self.done.is_empty() {
-            self.end(form, None)?;
+        if self.new_table.is_some() || !self.tombstones.is_empty() && self.done.is_empty() {
+            self.end(spec, None)?;
         }
         Ok(())
     }
 
-    fn open(&mut self, form: &Form<'_>) -> Result<&mut Draft> {
-        if self.draft.is_none() {
+    fn open(&mut self, spec: &TableSpec<'_>) -> Result<&mut UnfinishedTable> {
+        if self.new_table.is_none() {
             let number = self.w.take_number();
-            self.draft = Some(self.repair.begin(form, number, self.w)?);
+            self.new_table = Some(self.repair.begin(spec, number, self.w)?);
         }
-        self.draft
+        self.new_table
             .as_mut()
             .ok_or_else(|| Error::aborted("no table is open"))
     }
 
     /// Ends the open table, which has the keys from where it began to `high`, with its part of the
     /// range deletions.
-    fn end(&mut self, form: &Form<'_>, high: Option<Vec<u8>>) -> Result<()> {
+    fn end(&mut self, spec: &TableSpec<'_>, high: Option<Vec<u8>>) -> Result<()> {
         let low = self.low.take();
         let mut part = Vec::new();
         for t in &self.tombstones {
             let mut t = t.clone();
             if let Some(low) = low
                 .as_ref()
-                .filter(|l| form.order.compare(&t.start, l).is_lt())
+                .filter(|l| spec.order.compare(&t.start, l).is_lt())
             {
                 t.start.clone_from(low);
             }
             if let Some(high) = high
                 .as_ref()
-                .filter(|h| form.order.compare(h, &t.end).is_lt())
+                .filter(|h| spec.order.compare(h, &t.end).is_lt())
             {
                 t.end.clone_from(high);
             }
-            if form.order.compare(&t.start, &t.end).is_lt() {
+            if spec.order.compare(&t.start, &t.end).is_lt() {
                 part.push(t);
             }
         }
-        let draft = self.open(form)?;
-        part.iter().for_each(|t| draft.builder.add_tombstone(t));
-        if let Some(draft) = self.draft.take() {
-            self.done.push(self.repair.seal(draft, self.w)?);
+        let new_table = self.open(spec)?;
+        part.iter().for_each(|t| new_table.builder.add_tombstone(t));
+        if let Some(new_table) = self.new_table.take() {
+            self.done.push(self.repair.seal(new_table, self.w)?);
         }
         self.low = high;
         Ok(())
@@ -391,7 +396,7 @@ fn clipped(order: &KeyOrder, mut t: RawTombstone, file: &FileMeta) -> Option<Raw
     order.compare(&t.start, &t.end).is_lt().then_some(t)
 }
 
-/// What the tree says of a table, with what is different in the file `new` that takes its place.
+/// Returns the metadata of a table with those of the file `new` that takes its place.
 pub(super) fn with_file_of(old: &FileMeta, new: &FileMeta) -> FileMeta {
     FileMeta {
         number: new.number,

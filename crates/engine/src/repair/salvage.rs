@@ -1,9 +1,9 @@
-//! Families and trees made of what the tables say about themselves, when no MANIFEST can be used.
+//! Makes families and trees from the properties of tables, when no MANIFEST can be used.
 //!
 //! Changes nothing.
 
-use super::found::{Found, Inventory};
-use super::{Plan, Repair};
+use super::found::{Inventory, ReadableTable};
+use super::{FamilyRepair, Repair};
 use esker_format::edit::NewFile;
 use esker_format::{FamilyId, FileNo, KeyOrder, Level, Seq};
 use esker_lsm::edit::TreeEdit;
@@ -18,7 +18,7 @@ impl Repair<'_> {
     pub(super) fn plan_by_tables(
         &mut self,
         found: &mut Inventory,
-    ) -> Result<BTreeMap<FamilyId, Plan>> {
+    ) -> Result<BTreeMap<FamilyId, FamilyRepair>> {
         take_salvaged(found);
         drop_unfinished(found);
         self.drop_replaced_families(found);
@@ -27,7 +27,7 @@ impl Repair<'_> {
         let mut plans = BTreeMap::new();
         let order = self.family_options("default").comparator.clone();
         plans.insert(FamilyId::DEFAULT, plan_of("default", order));
-        let mut by_family: BTreeMap<FamilyId, Vec<&Found>> = BTreeMap::new();
+        let mut by_family: BTreeMap<FamilyId, Vec<&ReadableTable>> = BTreeMap::new();
         for t in found.tables.values() {
             if t.is_ageless {
                 self.report.notes.push(format!(
@@ -112,11 +112,11 @@ impl Repair<'_> {
     }
 }
 
-/// What can be read of damaged tables counts as tables, under their new numbers.
+/// Takes the readable parts of damaged tables as tables, under their new numbers.
 fn take_salvaged(found: &mut Inventory) {
     for salvaged in found.salvaged.values() {
         let new = &salvaged.found;
-        let table = Found {
+        let table = ReadableTable {
             path: new.path.clone(),
             family_name: new.family_name.clone(),
             comparator: new.comparator.clone(),
@@ -127,14 +127,14 @@ fn take_salvaged(found: &mut Inventory) {
     }
 }
 
-/// What an interrupted repair made of tables that are still there.
+/// Drops the tables that an interrupted repair made of others that are still there.
 fn drop_unfinished(found: &mut Inventory) {
     let new: BTreeSet<_> = found
         .salvaged
         .values()
         .map(|s| s.found.meta.number)
         .collect();
-    let is_left = |n: &FileNo, t: &Found| {
+    let is_left = |n: &FileNo, t: &ReadableTable| {
         let of = t.made_of.filter(|_| !new.contains(n));
         of.is_some_and(|of| found.tables.contains_key(&of) || found.salvaged.contains_key(&of))
     };
@@ -152,7 +152,7 @@ fn drop_unfinished(found: &mut Inventory) {
     }
 }
 
-fn name_of(id: FamilyId, table: &Found) -> String {
+fn name_of(id: FamilyId, table: &ReadableTable) -> String {
     match id {
         FamilyId::DEFAULT => "default".to_owned(),
         _ if table.family_name.is_empty() => format!("family-{id}"),
@@ -175,8 +175,8 @@ fn drop_foreign_blobs(found: &mut Inventory) {
     });
 }
 
-fn plan_of(name: &str, order: KeyOrder) -> Plan {
-    Plan {
+fn plan_of(name: &str, order: KeyOrder) -> FamilyRepair {
+    FamilyRepair {
         name: name.to_owned(),
         order,
         log_number: FileNo(0),
@@ -185,13 +185,13 @@ fn plan_of(name: &str, order: KeyOrder) -> Plan {
     }
 }
 
-/// What orders tables, oldest first, when nothing else does.
+/// Returns the order of tables by age, oldest first, when nothing else decides.
 fn age_of(table: &FileMeta) -> (Seq, Seq, FileNo) {
     (table.largest_seq, table.smallest_seq, table.number)
 }
 
 /// Orders the tables of a plan, all of level 0, by their sequences.
-pub(super) fn order_by_age(plan: &mut Plan) {
+pub(super) fn order_by_age(plan: &mut FamilyRepair) {
     let files = &mut plan.tree.added;
     files.sort_by_key(|(_, f)| age_of(f));
     for (epoch, (_, file)) in (1..).zip(files) {
@@ -203,8 +203,8 @@ pub(super) fn order_by_age(plan: &mut Plan) {
     plan.must_merge = must_merge(&plan.order, &plan.tree.added);
 }
 
-/// Whether two tables overlap in user keys and in sequences: level 0 alone would not put their
-/// entries in order.
+/// Returns whether two tables overlap in user keys and in sequences: level 0 alone would not put
+/// their entries in order.
 fn must_merge(order: &KeyOrder, tables: &[(Level, Arc<FileMeta>)]) -> bool {
     tables.iter().enumerate().any(|(i, (_, a))| {
         tables[i + 1..].iter().any(|(_, b)| {

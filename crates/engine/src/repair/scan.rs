@@ -1,11 +1,11 @@
-//! What is in the directory of a database to be repaired: every table read from end to end, every
+//! Inventory of the directory of a database to be repaired: every table read from end to end, every
 //! blob file opened.
 //!
 //! Changes nothing.
 
 use super::Repair;
 use super::extent::Extent;
-use super::found::{Followed, Found, Inventory, Listed, State, made_of};
+use super::found::{Inventory, ListedTable, ManifestTrees, ReadableTable, TableCondition, made_of};
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::blob::BlobFileReader;
 use esker_files::table::{ReadContext, TableReader, TableReaderOptions};
@@ -25,9 +25,9 @@ const UNKNOWN_FAMILY: u64 = i32::MAX as u64;
 
 impl Repair<'_> {
     /// Looks at the tables and blob files: at those that `followed` lists, or at all.
-    pub(super) fn inspect(&self, followed: Option<&Followed>) -> Result<Inventory> {
+    pub(super) fn inspect(&self, followed: Option<&ManifestTrees>) -> Result<Inventory> {
         let mut out = Inventory::default();
-        let listed = followed.map(|f| Listing::of(f, self));
+        let listed = followed.map(|f| ManifestFiles::of(f, self));
         for dir in self.dirs()? {
             for entry in self.env.fs.read_dir(&dir)? {
                 let Some((kind, number)) = parse_file_name(&entry.name) else {
@@ -58,11 +58,11 @@ impl Repair<'_> {
         &self,
         path: PathBuf,
         number: FileNo,
-        listed: Option<&Listing>,
+        listed: Option<&ManifestFiles>,
         out: &mut Inventory,
     ) -> Result<()> {
         let place = listed.and_then(|l| l.tables.get(&number));
-        let is_missing = out.state_of(number) == State::Absent;
+        let is_missing = out.state_of(number) == TableCondition::Absent;
         if let Some(listed) =
             place.filter(|l| is_missing && self.path_id(&l.family, &path).is_some())
         {
@@ -84,7 +84,7 @@ impl Repair<'_> {
         &self,
         path: PathBuf,
         number: FileNo,
-        listed: Option<&Listing>,
+        listed: Option<&ManifestFiles>,
         out: &mut Inventory,
     ) -> Result<()> {
         let place = listed.map(|l| l.tables.get(&number));
@@ -128,7 +128,7 @@ impl Repair<'_> {
         &self,
         path: PathBuf,
         number: FileNo,
-        listed: Option<&Listing>,
+        listed: Option<&ManifestFiles>,
         out: &mut Inventory,
     ) -> Result<()> {
         let place = listed.and_then(|l| l.blobs.get(&number));
@@ -157,19 +157,19 @@ impl Repair<'_> {
 }
 
 /// The files that a MANIFEST lists.
-struct Listing {
-    tables: BTreeMap<FileNo, Listed>,
+struct ManifestFiles {
+    tables: BTreeMap<FileNo, ListedTable>,
     /// Blob files, with where they should be.
     blobs: BTreeMap<FileNo, PathBuf>,
 }
 
-impl Listing {
-    fn of(followed: &Followed, repair: &Repair<'_>) -> Listing {
+impl ManifestFiles {
+    fn of(followed: &ManifestTrees, repair: &Repair<'_>) -> ManifestFiles {
         let mut tables = BTreeMap::new();
         for (id, family) in &followed.folded.families {
             let paths = repair.paths_of(&family.name);
             for (level, file) in family.files().into_values() {
-                let listed = Listed {
+                let listed = ListedTable {
                     dir: paths.dir(file.path_id).to_path_buf(),
                     comparator: family.comparator.clone(),
                     family: family.name.clone(),
@@ -192,7 +192,7 @@ impl Listing {
             let numbers = version.blob_files().keys();
             blobs.extend(numbers.map(|n| (*n, dir.to_path_buf())));
         }
-        Listing { tables, blobs }
+        ManifestFiles { tables, blobs }
     }
 }
 
@@ -218,8 +218,8 @@ impl Repair<'_> {
         &self,
         path: &Path,
         number: FileNo,
-        listed: Option<&Listed>,
-    ) -> Result<Found> {
+        listed: Option<&ListedTable>,
+    ) -> Result<ReadableTable> {
         let largest_seq = listed.map(|l| l.largest_seq);
         // Its properties say which order it has; they can be read in any.
         let probe = open(&self.env, path, KeyOrder::Bytewise, largest_seq)?;
@@ -253,7 +253,7 @@ impl Repair<'_> {
             tail_size: tail,
             ..bounds(&reader)?
         };
-        Ok(Found {
+        Ok(ReadableTable {
             path: path.to_owned(),
             family: family_of(p)?,
             family_name,
@@ -276,8 +276,8 @@ pub(super) fn family_of(p: &TableProperties) -> Result<FamilyId> {
     }
 }
 
-/// Whether a table is the one that the MANIFEST means.
-fn check_against(listed: &Listed, table: &TableReader) -> Result<()> {
+/// Checks that a table is the one that the MANIFEST lists.
+fn check_against(listed: &ListedTable, table: &TableReader) -> Result<()> {
     if listed.size != table.file_size() {
         let why = format!(
             "the file has {} bytes, but {} in the MANIFEST",
@@ -330,24 +330,24 @@ fn blob_file(env: &Env, path: &Path, number: FileNo) -> Result<(FamilyId, BlobFi
 }
 
 impl Inventory {
-    pub(super) fn state_of(&self, number: FileNo) -> State {
+    pub(super) fn state_of(&self, number: FileNo) -> TableCondition {
         if self.tables.contains_key(&number) {
-            State::Readable
+            TableCondition::Readable
         } else if self.salvaged.contains_key(&number) {
-            State::Salvaged
+            TableCondition::Salvaged
         } else if self.unusable_tables.contains(&number) {
-            State::Unreadable
+            TableCondition::Unreadable
         } else {
-            State::Absent
+            TableCondition::Absent
         }
     }
 
-    /// Whether the blob file is there, whatever it is like.
+    /// Returns whether the blob file is there, whatever it is like.
     pub(super) fn has_blob(&self, number: FileNo) -> bool {
         self.blobs.contains_key(&number) || self.unusable_blobs.contains_key(&number)
     }
 
-    /// What is wrong with a blob file that a tree lists.
+    /// Returns the error of a blob file that a tree lists.
     pub(super) fn trouble_with_blob(&self, number: FileNo) -> Option<String> {
         match self.unusable_blobs.get(&number) {
             Some(e) => Some(format!("cannot be opened ({e})")),

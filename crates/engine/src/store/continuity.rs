@@ -1,5 +1,4 @@
-//! What logs and the MANIFEST say of each other, so that one of them that is missing or shorter
-//! than it was is noticed.
+//! References between logs and the MANIFEST, by which a missing or shortened one is noticed.
 //!
 //! - A log begins with its own number, and of the log before it the number and where its last
 //!   record ends. Without this, a power cut that takes the un-synced end of a log and leaves a
@@ -57,7 +56,7 @@ pub(crate) struct Predecessor {
     pub(crate) bytes: u64,
 }
 
-/// What a log says beside its batches.
+/// A record of a log that is no batch of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkRecord {
     /// The log begins.
@@ -111,7 +110,7 @@ impl LinkRecord {
         out
     }
 
-    /// What `batch` says, when it is such a batch.
+    /// Parses `batch`, when it is such a record.
     pub(crate) fn of(batch: &BatchReader<'_>) -> Option<LinkRecord> {
         if batch.count() > 0 {
             return None;
@@ -152,7 +151,7 @@ fn numbers<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
     rest.is_empty().then(|| words.map(u64::from_le_bytes))
 }
 
-/// What the log and the store tell each other to write down.
+/// State that the log and the store share, and write down about each other.
 #[derive(Debug)]
 pub(crate) struct WalManifestLink(Mutex<LinkState>);
 
@@ -206,7 +205,7 @@ impl WalManifestLink {
         self.0.lock().synced = Some((number, bytes));
     }
 
-    /// What an edit says while recovery needs logs from `oldest` on.
+    /// Returns the record of logs for an edit while recovery needs logs from `oldest` on.
     pub(crate) fn known_logs(&self, oldest: FileNo, end: Option<u64>) -> Option<KnownLogs> {
         let known = self.0.lock();
         (known.newest_log > FileNo(0)).then_some(KnownLogs {

@@ -7,10 +7,10 @@
 //! starts a new MANIFEST with a whole snapshot. Until that is current nothing that the failed
 //! change wrote is deleted, since the old MANIFEST may hold it.
 //!
-//! A job decides on a version that may be replaced before its change is applied. So the store looks
-//! once more whether data would come to lie on the wrong side of other data
-//! ([`esker_lsm::check::overtaking`]), and refuses such a change with an error of its own
-//! ([`is_overtaken`]): nothing was written then, and the job is planned anew.
+//! A job decides on a version that may be replaced before its change is applied. The store
+//! therefore checks once more that no newer data would lie below older data
+//! ([`esker_lsm::check::overtaking`]). It refuses such a change with an error of its own
+//! ([`is_overtaken`]); nothing is written then, and the job is planned anew.
 //!
 //! Rejected: a queue of MANIFEST writers with group commit (RocksDB's). Changes come a
 //! few a second; a plain lock is enough and keeps the order of commits obvious.
@@ -84,8 +84,8 @@ fn overtaken(passed: &Overtaking) -> Error {
         .with_subcode(Subcode::StaleFile)
 }
 
-/// Whether a change was refused because data would have come to lie on the wrong side of other
-/// data. Nothing was written, and no MANIFEST names what the change adds.
+/// Returns whether a change was refused because data would have come to lie on the wrong side of
+/// other data. Nothing was written, and no MANIFEST names what the change adds.
 pub(crate) fn is_overtaken(error: &Error) -> bool {
     error.kind() == ErrorKind::Aborted && error.subcode() == Subcode::StaleFile
 }
@@ -102,7 +102,7 @@ pub(crate) struct Store {
     max_manifest_file_size: AtomicU64,
     /// The oldest log that recovery has to read, as the MANIFEST says it.
     oldest_log: AtomicU64,
-    /// What logs say of the MANIFEST, and the MANIFEST of logs.
+    /// References between logs and the MANIFEST.
     wal_link: Arc<WalManifestLink>,
     manifest: Mutex<Manifest>,
 }
@@ -314,10 +314,10 @@ impl Store {
         self.roll(&mut self.manifest.lock(), families)
     }
 
-    /// The same while the database is opened, in MANIFEST-`number`. `beside` gives other files of
-    /// the directory their names: the sync that makes the MANIFEST's name sure does for them too.
-    /// It is called when all files are there, and syncs the MANIFEST with what it is given.
-    /// A file of that number may be there when the database `is_new`: a creation was cut short.
+    /// Commits the first edit of an open, in MANIFEST-`number`. `beside` gives other files of the
+    /// directory their names: the sync that makes the MANIFEST's name sure does for them too. It is
+    /// called when all files are there, and syncs the MANIFEST with what it is given. A file of
+    /// that number may be there when the database `is_new`: a creation was cut short.
     pub(crate) fn start_manifest_beside(
         &self,
         families: &FamilySet,
@@ -530,7 +530,7 @@ impl Store {
         }
     }
 
-    /// What every edit says beside its own.
+    /// Adds the fields that every edit has.
     fn stamp(&self, edit: &mut VersionEdit) {
         edit.prev_log_number = Some(FileNo(0));
         edit.next_file_number = Some(self.numbers.peek());
@@ -583,8 +583,8 @@ impl Store {
         self.roll_to(manifest, families, (number, true), |sync| sync())
     }
 
-    /// The same to MANIFEST-`number`, which `beside` syncs. The write-back of all files begins
-    /// before the first is waited for.
+    /// Rolls to MANIFEST-`number`, which `beside` syncs. The write-back of all files begins before
+    /// the first is waited for.
     fn roll_to(
         &self,
         manifest: &mut Manifest,

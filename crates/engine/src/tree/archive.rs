@@ -31,7 +31,7 @@ pub(crate) struct Archive {
 }
 
 /// A log in the archive.
-struct Archived {
+struct ArchivedLog {
     number: FileNo,
     path: PathBuf,
     bytes: u64,
@@ -60,7 +60,7 @@ impl Archive {
         self.env.fs.rename(path, &self.dir.join(name))
     }
 
-    /// Whether some time has passed since the archive was looked at.
+    /// Returns whether some time has passed since the archive was looked at.
     pub(crate) fn is_due(&self) -> bool {
         let interval = match self.ttl_seconds {
             0 => INTERVAL_SECONDS_MAX,
@@ -70,7 +70,7 @@ impl Archive {
         looked.saturating_add(interval) <= self.now()
     }
 
-    /// The same, true for one caller each time.
+    /// Begins a look at the archive when it is due: true for one caller each time.
     pub(crate) fn begin_if_due(&self) -> bool {
         let looked = self.looked.load(Ordering::Relaxed);
         self.is_due()
@@ -111,7 +111,7 @@ impl Archive {
         Ok(failed)
     }
 
-    fn list(&self) -> Result<Vec<Archived>> {
+    fn list(&self) -> Result<Vec<ArchivedLog>> {
         let fs = &*self.env.fs;
         let mut out = Vec::new();
         if !fs.exists(&self.dir)? {
@@ -123,7 +123,7 @@ impl Archive {
             };
             let path = self.dir.join(&entry.name);
             match fs.metadata(&path) {
-                Ok(m) => out.push(Archived {
+                Ok(m) => out.push(ArchivedLog {
                     number,
                     path,
                     bytes: m.len,

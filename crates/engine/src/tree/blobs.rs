@@ -62,7 +62,7 @@ impl Blobs {
         Ok(reader)
     }
 
-    /// Whether no file is open.
+    /// Returns whether no file is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.read().is_empty()
     }

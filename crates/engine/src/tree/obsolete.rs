@@ -37,7 +37,7 @@ pub(crate) struct ObsoleteFiles {
     purging: Mutex<()>,
     /// Held while a file is put in the place of a spare.
     recycling: Mutex<()>,
-    retired: Mutex<Retired>,
+    retired: Mutex<RetiredFiles>,
     /// How many files wait for their deletion. Spares do not.
     waiting: AtomicUsize,
     /// How many spares there are.
@@ -45,7 +45,7 @@ pub(crate) struct ObsoleteFiles {
 }
 
 #[derive(Debug, Default)]
-struct Retired {
+struct RetiredFiles {
     tables: Vec<(Arc<TablePaths>, Arc<FileMeta>)>,
     /// Blob files, with the versions that list them.
     blobs: Vec<(PathBuf, Vec<Weak<Version>>)>,
@@ -64,7 +64,7 @@ struct Retired {
     disabled: usize,
 }
 
-impl Retired {
+impl RetiredFiles {
     fn waiting(&self) -> usize {
         self.tables.len() + self.blobs.len() + self.files.len() + self.trash.len()
     }
@@ -86,15 +86,15 @@ impl Retired {
     }
 }
 
-/// What one purge deleted.
+/// Files that one purge deleted.
 #[derive(Debug, Default)]
-pub(crate) struct Purged {
+pub(crate) struct PurgeReport {
     /// With where they were.
     pub(crate) tables: Vec<(FileNo, PathBuf)>,
     pub(crate) failed: Vec<(PathBuf, Error)>,
 }
 
-impl Purged {
+impl PurgeReport {
     /// Why the table is still there; `None` when it is gone.
     pub(crate) fn error_of(&self, table: &Path) -> Option<Error> {
         let failed = self.failed.iter().find(|(path, _)| path == table);
@@ -110,9 +110,9 @@ impl ObsoleteFiles {
         most_logs: usize,
         space: Option<Arc<SstFileManager>>,
     ) -> Self {
-        let retired = Retired {
+        let retired = RetiredFiles {
             most_logs,
-            ..Retired::default()
+            ..RetiredFiles::default()
         };
         ObsoleteFiles {
             env,
@@ -206,18 +206,18 @@ impl ObsoleteFiles {
         self.waiting.store(retired.waiting(), Ordering::Release);
     }
 
-    /// Whether files wait for their last reader, or for their deletion.
+    /// Returns whether files wait for their last reader, or for their deletion.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether a purge may find something to do.
+    /// Returns whether a purge may find something to do.
     pub(crate) fn is_any(&self) -> bool {
         self.is_waiting() || self.spare.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether files are deleted.
+    /// Returns whether files are deleted.
     pub(crate) fn is_enabled(&self) -> bool {
         self.retired.lock().disabled == 0
     }
@@ -256,14 +256,14 @@ impl ObsoleteFiles {
         path: &Path,
         bytes: u64,
         options: WriteOptions,
-    ) -> Option<(Result<Box<dyn WritableFile>>, Purged)> {
+    ) -> Option<(Result<Box<dyn WritableFile>>, PurgeReport)> {
         if self.spare.load(Ordering::Relaxed) == 0 {
             return None;
         }
         let _alone = self.recycling.lock();
         let (number, spare) = self.take_spare(path.parent()?, bytes)?;
         let made = self.env.fs.create_over(&spare, path, options);
-        let mut purged = Purged::default();
+        let mut purged = PurgeReport::default();
         // Mostly it is gone.
         self.delete(spare.clone(), &mut purged);
         purged.tables.push((number, spare));
@@ -288,12 +288,12 @@ impl ObsoleteFiles {
 
     /// Deletes files without readers, but for `spare` bytes of tables, which `forget` makes
     /// sure that no reader opens again. A file that cannot be deleted is named and forgotten.
-    pub(crate) fn purge(&self, spare: u64, forget: impl Fn(FileNo)) -> Purged {
+    pub(crate) fn purge(&self, spare: u64, forget: impl Fn(FileNo)) -> PurgeReport {
         let _alone = self.purging.lock();
         let (tables, files) = {
             let mut retired = self.retired.lock();
             if retired.disabled > 0 {
-                return Purged::default();
+                return PurgeReport::default();
             }
             let (free, held): (Vec<_>, Vec<_>) = std::mem::take(&mut retired.tables)
                 .into_iter()
@@ -311,7 +311,7 @@ impl ObsoleteFiles {
             files.extend(unread.into_iter().map(|(path, _)| path));
             (free, files)
         };
-        let mut purged = Purged::default();
+        let mut purged = PurgeReport::default();
         for (paths, table) in tables {
             let (number, path, bytes) = (table.number, paths.of(&table), table.size);
             drop(table);
@@ -377,21 +377,21 @@ impl ObsoleteFiles {
         Some((number, path))
     }
 
-    /// Whether it is time to look for archived logs that are too old or too many.
+    /// Returns whether it is time to look for archived logs that are too old or too many.
     pub(crate) fn is_archive_due(&self) -> bool {
         self.archive.as_ref().is_some_and(Archive::is_due)
     }
 
     /// Deletes them, when it is time to look for them.
-    pub(crate) fn purge_archive_if_due(&self) -> Purged {
-        let mut purged = Purged::default();
+    pub(crate) fn purge_archive_if_due(&self) -> PurgeReport {
+        let mut purged = PurgeReport::default();
         if self.archive.as_ref().is_some_and(Archive::begin_if_due) && self.is_enabled() {
             self.purge_archive(&mut purged);
         }
         purged
     }
 
-    fn purge_archive(&self, purged: &mut Purged) {
+    fn purge_archive(&self, purged: &mut PurgeReport) {
         let Some(archive) = &self.archive else {
             return;
         };
@@ -401,7 +401,7 @@ impl ObsoleteFiles {
         }
     }
 
-    fn delete(&self, path: PathBuf, purged: &mut Purged) {
+    fn delete(&self, path: PathBuf, purged: &mut PurgeReport) {
         if let Err(e) = self.env.fs.remove_file(&path)
             && !e.is_not_found()
         {

@@ -74,7 +74,7 @@ pub(crate) struct Tables {
     salt: u64,
 }
 
-/// What opens the tables of one family. It does not keep the family alive.
+/// Opens the tables of one family. It does not keep the family alive.
 #[derive(Debug)]
 pub(crate) struct TableAccess {
     pub(crate) tables: Arc<Tables>,
@@ -106,7 +106,7 @@ impl Tables {
         }
     }
 
-    /// Whether readers bypass the page cache.
+    /// Returns whether readers bypass the page cache.
     pub(crate) fn reads_directly(&self) -> bool {
         self.direct_reads
     }
@@ -293,7 +293,7 @@ impl Tables {
         }
     }
 
-    /// Whether tables stay open for as long as the tree has them.
+    /// Returns whether tables stay open for as long as the tree has them.
     pub(crate) fn are_unlimited(&self) -> bool {
         self.limited.is_none()
     }
@@ -318,7 +318,7 @@ impl Tables {
 /// As many tables as may stay open where a limit was taken back.
 const UNLIMITED: usize = 1 << 22;
 
-/// What a family's tables are read from and through.
+/// Files and caches that a family's tables are read through.
 #[derive(Debug)]
 pub(crate) struct Storage {
     pub(crate) paths: Arc<TablePaths>,
@@ -327,7 +327,7 @@ pub(crate) struct Storage {
     pub(crate) watch: Option<Arc<TableWatch>>,
 }
 
-/// What a family's options say about reading its tables; made once per change of options.
+/// The options of a family for reading its tables; made once per change of options.
 #[derive(Clone, Debug)]
 pub(crate) struct TableSetting {
     options: TableReaderOptions,
@@ -355,7 +355,7 @@ impl TableSetting {
         }
     }
 
-    /// The same for the tables of the family with this signal.
+    /// Sets the signal of the family.
     pub(crate) fn with_signal(self, signal: &Arc<WorkSignal>) -> Self {
         TableSetting {
             signal: Some(Arc::clone(signal)),

@@ -28,7 +28,7 @@ const ENOTDIR: i32 = 20;
 const EISDIR: i32 = 21;
 const ENOTEMPTY: i32 = 39;
 
-/// What `free_space` says: memory is not counted.
+/// The answer of `free_space`: memory is not counted.
 const FREE_SPACE: u64 = 1 << 50;
 
 #[derive(Clone, Debug)]

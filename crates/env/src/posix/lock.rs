@@ -40,9 +40,9 @@ static LOCKED_FILES: Mutex<Vec<LockedFile>> =
 /// How often the lock file may vanish under a taker before it gives up.
 const ATTEMPTS: usize = 8;
 
-/// Whom a lock keeps out.
+/// Who is kept out by a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keeps {
+pub(super) enum LockMode {
     /// Everybody. Makes the file when it is absent.
     All,
     /// Exclusively. The file must exist.
@@ -77,10 +77,10 @@ fn refused(path: &Path, fd: &OwnedFd, e: Errno, wanted: FlockType) -> Error {
     Error::lock("While lock file", path, &Errno::AGAIN.into()).with_lock_holder(holder)
 }
 
-fn open_lock(path: &Path, keeps: Keeps) -> Result<OwnedFd> {
-    let flags = match keeps {
-        Keeps::All => OFlags::RDWR | OFlags::CREATE,
-        Keeps::Owners => OFlags::RDONLY,
+fn open_lock(path: &Path, mode: LockMode) -> Result<OwnedFd> {
+    let flags = match mode {
+        LockMode::All => OFlags::RDWR | OFlags::CREATE,
+        LockMode::Owners => OFlags::RDONLY,
     };
     open("open lock file", path, flags | OFlags::NOFOLLOW).map_err(|e| {
         let Some(errno) = e.os_error() else {
@@ -96,7 +96,7 @@ fn open_lock(path: &Path, keeps: Keeps) -> Result<OwnedFd> {
 }
 
 impl PosixLock {
-    pub(super) fn take(path: &Path, keeps: Keeps) -> Result<PosixLock> {
+    pub(super) fn take(path: &Path, mode: LockMode) -> Result<PosixLock> {
         // Held throughout: two threads that lock the same path must not both pass the question.
         let mut held = LOCKED_FILES.lock();
         match retry_on_intr(|| fs::stat(path)) {
@@ -104,7 +104,7 @@ impl PosixLock {
                 let id = (s.st_dev, s.st_ino);
                 if let Some(mine) = held.iter_mut().find(|h| h.id == id) {
                     return match &mut mine.sharers {
-                        Some(sharers) if keeps == Keeps::Owners => {
+                        Some(sharers) if mode == LockMode::Owners => {
                             *sharers += 1;
                             Ok(PosixLock { id })
                         }
@@ -115,15 +115,15 @@ impl PosixLock {
             Err(Errno::NOENT) => {}
             Err(e) => return Err(Error::io("stat", path, &e.into())),
         }
-        let (operation, wanted) = match keeps {
-            Keeps::All => (
+        let (operation, wanted) = match mode {
+            LockMode::All => (
                 FlockOperation::NonBlockingLockExclusive,
                 FlockType::WriteLock,
             ),
-            Keeps::Owners => (FlockOperation::NonBlockingLockShared, FlockType::ReadLock),
+            LockMode::Owners => (FlockOperation::NonBlockingLockShared, FlockType::ReadLock),
         };
         for _ in 0..ATTEMPTS {
-            let fd = open_lock(path, keeps)?;
+            let fd = open_lock(path, mode)?;
             retry_on_intr(|| fs::fcntl_lock(&fd, operation))
                 .map_err(|e| refused(path, &fd, e, wanted))?;
             let s = call("stat", path, || fs::fstat(&fd))?;
@@ -135,7 +135,7 @@ impl PosixLock {
                 held.push(LockedFile {
                     id,
                     _fd: fd,
-                    sharers: (keeps == Keeps::Owners).then_some(1),
+                    sharers: (mode == LockMode::Owners).then_some(1),
                     since: now(),
                 });
                 return Ok(PosixLock { id });

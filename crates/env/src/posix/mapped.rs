@@ -40,7 +40,7 @@ const TMPFS: u64 = 0x0102_1994;
 
 /// The windows of a file.
 #[derive(Debug)]
-pub(super) struct Mapped {
+pub(super) struct MappedFile {
     fd: Arc<OwnedFd>,
     queue: Arc<IoQueue>,
     here: Mapping,
@@ -56,15 +56,19 @@ pub(super) struct Mapped {
     full: Option<Arc<Promise<()>>>,
 }
 
-impl Mapped {
+impl MappedFile {
     /// Maps the begin of a file of which nothing is wanted yet; `None` where that is not to be had.
-    pub(super) fn new(fd: &Arc<OwnedFd>, queue: &Arc<IoQueue>, usual_end: u64) -> Option<Mapped> {
+    pub(super) fn new(
+        fd: &Arc<OwnedFd>,
+        queue: &Arc<IoQueue>,
+        usual_end: u64,
+    ) -> Option<MappedFile> {
         let kind = fstatfs(fd).ok()?.f_type;
         if ![EXT4, XFS, TMPFS].contains(&u64::try_from(kind).ok()?) {
             return None;
         }
         let here = prepare(fd, 0, FIRST_WINDOW).ok()?;
-        let mut mapped = Mapped {
+        let mut mapped = MappedFile {
             fd: Arc::clone(fd),
             queue: Arc::clone(queue),
             here,
@@ -138,7 +142,7 @@ impl Mapped {
     }
 }
 
-impl Drop for Mapped {
+impl Drop for MappedFile {
     fn drop(&mut self) {
         // The file must not become longer once its owner cuts it.
         self.ahead.iter().for_each(|next| next.end());

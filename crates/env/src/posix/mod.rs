@@ -10,11 +10,11 @@ mod owner;
 mod read;
 mod write;
 
-use crate::file_reuse::{Unnamed, reuse_file};
+use crate::file_reuse::{UnnamedFile, reuse_file};
 use crate::pool::IoPool;
 use crate::promise::Promise;
 use crate::system::ThreadExecutor;
-use crate::write_behind::{Below, WriteBehind};
+use crate::write_behind::{BufferedFile, WriteBehind};
 use crate::{
     BackgroundIo, Call, DirEntry, Errand, FileLock, FileSystem, Metadata, RandomAccessFile,
     ReadOptions, WritableFile, WriteOptions,
@@ -48,7 +48,7 @@ impl PosixFs {
         }
     }
 
-    /// The same with another choice of what carries out large requests.
+    /// Returns a filesystem with another carrier of large requests.
     pub(crate) fn carried_by(&self, wanted: BackgroundIo) -> PosixFs {
         PosixFs {
             io: Arc::clone(&self.io),
@@ -82,7 +82,7 @@ impl PosixFs {
         } else {
             None
         };
-        let file: Box<dyn Below> = match ring {
+        let file: Box<dyn BufferedFile> = match ring {
             Some(ring) => Box::new(file.through_ring(ring, queue)),
             None => Box::new(file),
         };
@@ -128,8 +128,8 @@ fn open(doing: &str, path: &Path, flags: OFlags) -> Result<OwnedFd> {
     })
 }
 
-/// What the file itself is to do: one that is written behind the appends gets whole buffers and
-/// needs none.
+/// Returns the options of the file itself: one that is written behind the appends gets whole
+/// buffers and needs none of its own.
 fn below(options: WriteOptions) -> WriteOptions {
     if !options.background {
         return options;
@@ -184,7 +184,7 @@ impl FileSystem for PosixFs {
         path: &Path,
         options: WriteOptions,
     ) -> Result<Box<dyn WritableFile>> {
-        let over = Unnamed::over(self.clone(), spare, path, |temporary| {
+        let over = UnnamedFile::over(self.clone(), spare, path, |temporary| {
             let file = write::PosixWriter::open_over(temporary, below(options))?;
             Ok(file.map(|file| self.written(file, options)))
         });
@@ -369,11 +369,14 @@ impl FileSystem for PosixFs {
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        Ok(Box::new(lock::PosixLock::take(path, lock::Keeps::All)?))
+        Ok(Box::new(lock::PosixLock::take(path, lock::LockMode::All)?))
     }
 
     fn lock_shared(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        Ok(Box::new(lock::PosixLock::take(path, lock::Keeps::Owners)?))
+        Ok(Box::new(lock::PosixLock::take(
+            path,
+            lock::LockMode::Owners,
+        )?))
     }
 
     fn free_space(&self, path: &Path) -> Result<u64> {

@@ -6,28 +6,28 @@ use esker_status::Result;
 use rustix::fs::{self, Mode, Stat};
 use std::path::Path;
 
-/// What the kernel gives the files that this thread makes.
+/// Owner and mode that the kernel gives the files which this thread creates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Maker {
+struct FileOwner {
     user: u32,
     group: u32,
     /// The bits that no new file has.
     umask: u32,
 }
 
-impl Maker {
+impl FileOwner {
     /// `None` where the system does not say.
-    fn this() -> Option<Maker> {
+    fn this() -> Option<FileOwner> {
         Self::parse(&std::fs::read_to_string("/proc/thread-self/status").ok()?)
     }
 
     /// From lines as in `/proc/self/status`; of the four users and groups the last makes files.
-    fn parse(status: &str) -> Option<Maker> {
+    fn parse(status: &str) -> Option<FileOwner> {
         let last = |field: &str| {
             let mut lines = status.lines();
             lines.find_map(|l| l.strip_prefix(field)?.split_whitespace().last())
         };
-        Some(Maker {
+        Some(FileOwner {
             user: last("Uid:")?.parse().ok()?,
             group: last("Gid:")?.parse().ok()?,
             umask: u32::from_str_radix(last("Umask:")?, 8).ok()?,
@@ -35,10 +35,10 @@ impl Maker {
     }
 }
 
-/// Whether a file that is created beside `path` would belong to the same user and group as `file`
-/// and be open to the same people; `false` in doubt.
+/// Returns whether a file that is created beside `path` would belong to the same user and group as
+/// `file` and be open to the same people; `false` in doubt.
 pub(super) fn is_as_new(path: &Path, file: &Stat) -> Result<bool> {
-    let Some(maker) = Maker::this() else {
+    let Some(maker) = FileOwner::this() else {
         return Ok(false);
     };
     let dir = path.parent().filter(|p| !p.as_os_str().is_empty());
@@ -57,14 +57,14 @@ pub(super) fn is_as_new(path: &Path, file: &Stat) -> Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::Maker;
+    use super::FileOwner;
 
     #[test]
     fn the_maker_of_files_is_read_from_the_status() {
         let text = "Name:\tx\nUmask:\t0027\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nGroups:\t9\n";
         let (user, group, umask) = (4, 8, 0o27);
-        let maker = Maker { user, group, umask };
-        assert_eq!(Maker::parse(text), Some(maker));
-        assert_eq!(Maker::parse("Uid:\t1\t2\t3\t4\n"), None);
+        let maker = FileOwner { user, group, umask };
+        assert_eq!(FileOwner::parse(text), Some(maker));
+        assert_eq!(FileOwner::parse("Uid:\t1\t2\t3\t4\n"), None);
     }
 }

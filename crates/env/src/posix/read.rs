@@ -5,7 +5,7 @@
 use super::{call, open};
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
 use crate::pool::IoQueue;
-use crate::sys::ring::{Flight, Request, Transfer};
+use crate::sys::ring::{PendingRequest, Request, Transfer};
 use crate::{BackgroundIo, PendingRead, RandomAccessFile, ReadOptions};
 use esker_status::{Error, Result};
 use rustix::buffer::spare_capacity;
@@ -30,7 +30,7 @@ pub(super) struct PosixReader {
     len: u64,
     direct: bool,
     path: PathBuf,
-    /// What reads in the background.
+    /// The queue and the carrier of background reads.
     io: Option<(Arc<IoQueue>, BackgroundIo)>,
 }
 
@@ -90,7 +90,7 @@ impl PosixReader {
     }
 
     /// Has the kernel begin to read, where that is wanted and can be done in one piece.
-    fn begin_in_kernel(&self, offset: u64, len: usize) -> Option<Flight> {
+    fn begin_in_kernel(&self, offset: u64, len: usize) -> Option<PendingRequest> {
         let (queue, wanted) = self.io.as_ref()?;
         let ring = queue.ring(*wanted, self.direct)?;
         let is_whole = is_aligned(offset) && is_aligned(len as u64);
@@ -107,7 +107,7 @@ impl PosixReader {
         ring.begin(request).ok()
     }
 
-    /// Whether bytes may lie there at all.
+    /// Checks that the range can lie in a file.
     fn check_range(&self, offset: u64, len: usize) -> Result<()> {
         let end = offset
             .checked_add(len as u64)

@@ -11,12 +11,12 @@
 //! sum. In direct mode `written` is a multiple of the alignment. After a failed write the file is
 //! `broken` and refuses more.
 
-use super::mapped::Mapped;
+use super::mapped::MappedFile;
 use super::{call, open, owner};
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
 use crate::pool::IoQueue;
-use crate::sys::ring::{Flight, Landed, Request, Ring, Transfer};
-use crate::write_behind::Below;
+use crate::sys::ring::{Completion, PendingRequest, Request, Ring, Transfer};
+use crate::write_behind::BufferedFile;
 use crate::{WritableFile, WriteOptions, sys};
 use esker_status::{Error, ErrorKind, Result};
 use rustix::fs::{self, FallocateFlags, FileType, OFlags};
@@ -39,20 +39,20 @@ const FLIGHTS: usize = 2;
 
 /// A write that the kernel carries out.
 #[derive(Debug)]
-struct Flying {
-    flight: Flight,
+struct RingWrite {
+    flight: PendingRequest,
     offset: u64,
     len: usize,
 }
 
 /// Where whole buffers go.
 #[derive(Debug)]
-struct Kernel {
+struct RingWriter {
     ring: Arc<Ring>,
     /// Where buffers come from.
     queue: Arc<IoQueue>,
     /// In the order of their offsets.
-    flying: VecDeque<Flying>,
+    pending: VecDeque<RingWrite>,
 }
 
 /// A file being written.
@@ -72,9 +72,9 @@ pub(super) struct PosixWriter {
     /// The length that an old file left, until it is cut.
     stale: u64,
     /// Where appends go instead of through calls.
-    mapped: Option<Mapped>,
+    mapped: Option<MappedFile>,
     /// Where buffers go instead of through calls, in direct mode.
-    kernel: Option<Kernel>,
+    kernel: Option<RingWriter>,
     broken: bool,
 }
 
@@ -147,22 +147,22 @@ impl PosixWriter {
         })
     }
 
-    /// The same, written through a mapping where that is to be had.
+    /// Writes through a mapping where that is available.
     pub(super) fn through_mapping(mut self, queue: &Arc<IoQueue>) -> PosixWriter {
         self.reserve(1);
         // More is reserved than files usually need.
         let usual_end = self.options.preallocate / 8 * 7;
-        self.mapped = Mapped::new(self.arc(), queue, usual_end);
+        self.mapped = MappedFile::new(self.arc(), queue, usual_end);
         self
     }
 
-    /// The same, whose whole buffers the kernel writes while the next ones are filled, unless
-    /// direct I/O was not to be had.
+    /// Lets the kernel write whole buffers while the next ones are filled, unless direct I/O was
+    /// not to be had.
     pub(super) fn through_ring(mut self, ring: &Arc<Ring>, queue: &Arc<IoQueue>) -> PosixWriter {
-        self.kernel = self.options.direct.then(|| Kernel {
+        self.kernel = self.options.direct.then(|| RingWriter {
             ring: Arc::clone(ring),
             queue: Arc::clone(queue),
-            flying: VecDeque::new(),
+            pending: VecDeque::new(),
         });
         self
     }
@@ -182,7 +182,7 @@ impl PosixWriter {
         Ok(Some(file))
     }
 
-    /// The same as the file `path`, which leaves what it does not write over as it is.
+    /// Takes the name `path`; bytes of the old file that are not written over stay.
     pub(super) fn begun_as(mut self, path: &Path) -> PosixWriter {
         self.stale = 0;
         self.path = path.to_owned();
@@ -296,12 +296,12 @@ impl PosixWriter {
         let next = match (begun, &mut self.kernel) {
             (Ok(flight), Some(kernel)) => {
                 let len = whole;
-                kernel.flying.push_back(Flying {
+                kernel.pending.push_back(RingWrite {
                     flight,
                     offset,
                     len,
                 });
-                if kernel.flying.len() > FLIGHTS {
+                if kernel.pending.len() > FLIGHTS {
                     self.land_oldest()?
                 } else {
                     Some(kernel.queue.buffer(size))
@@ -322,8 +322,8 @@ impl PosixWriter {
 
     /// Waits for the write that was begun first; its buffer, if one was under way.
     fn land_oldest(&mut self) -> Result<Option<AlignedBuf>> {
-        let oldest = self.kernel.as_mut().and_then(|k| k.flying.pop_front());
-        let Some(Flying {
+        let oldest = self.kernel.as_mut().and_then(|k| k.pending.pop_front());
+        let Some(RingWrite {
             flight,
             offset,
             len,
@@ -335,9 +335,9 @@ impl PosixWriter {
             return Err(self.failed("append", Errno::IO, offset));
         };
         let done = match landed {
-            Landed::Moved(done) => done,
-            Landed::Undone => 0,
-            Landed::Failed(e) => return Err(self.failed("append", e, offset)),
+            Completion::Moved(done) => done,
+            Completion::Undone => 0,
+            Completion::Failed(e) => return Err(self.failed("append", e, offset)),
         };
         self.write_rest(&buffer.as_slice()[..len], done, offset)?;
         Ok(Some(buffer))
@@ -352,7 +352,7 @@ impl PosixWriter {
                 Err(e) => {
                     // What is under way still waits for the kernel when it is dropped.
                     if let Some(kernel) = &mut self.kernel {
-                        kernel.flying.clear();
+                        kernel.pending.clear();
                     }
                     return Err(e);
                 }
@@ -576,7 +576,7 @@ impl WritableFile for PosixWriter {
     }
 }
 
-impl Below for PosixWriter {
+impl BufferedFile for PosixWriter {
     fn append_buffer(&mut self, buffer: AlignedBuf, len: usize) -> Result<AlignedBuf> {
         self.check_usable()?;
         if self.kernel.is_none() || self.filled > 0 || len < DIRECT_ALIGN {

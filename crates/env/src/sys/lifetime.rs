@@ -1,5 +1,4 @@
-//! What the kernel is told about how long the bytes of a file will stay (`F_SET_RW_HINT`,
-//! `fcntl(2)`).
+//! Hints to the kernel about how long the bytes of a file will stay (`F_SET_RW_HINT`, `fcntl(2)`).
 //!
 //! The kernel keeps the hint with the inode and passes it on to devices that separate what they
 //! write by it.
@@ -48,7 +47,7 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::path::Path;
 
-    /// What the kernel says about the file.
+    /// Returns the hint that the kernel has for the file.
     fn told(path: &Path) -> u64 {
         const F_GET_RW_HINT: libc::c_int = 1035;
         let file = std::fs::File::open(path).expect("opens");

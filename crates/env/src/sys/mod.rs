@@ -37,9 +37,9 @@ pub(crate) fn time_stamp() -> Option<u64> {
     return None;
 }
 
-/// Whether no other process has the file open that `fd` has open for writing, in this process or
-/// another: then the kernel grants a write lease (`fcntl(2)`), which is given back at once. `false`
-/// also where leases are not to be had.
+/// Returns whether no other process has the file open that `fd` has open for writing, in this
+/// process or another: then the kernel grants a write lease (`fcntl(2)`), which is given back at
+/// once. `false` also where leases are not to be had.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_only_opener(fd: BorrowedFd<'_>) -> bool {
     /// `fcntl.h`'s number on every architecture.

@@ -4,11 +4,11 @@
 //! **Whose memory it is.** The kernel reads and writes a buffer until the request is completed,
 //! whatever became of the caller. So buffer and file of a request belong to the ring, in a slot,
 //! from before the kernel hears of them until their completion was taken from the queue, and there
-//! is no reference into the buffer meanwhile. The caller holds a
-//! [`Flight`], which is the number of the slot. One that is dropped waits for the kernel: requests
-//! are single ones to a device, and what was done by then is all over, files closed and memory
-//! free. One that is forgotten keeps its slot, its memory and the ring for good. Memory whose
-//! completion can never be seen is given up, not freed.
+//! is no reference into the buffer meanwhile. The caller holds a [`PendingRequest`], which is the
+//! number of the slot. One that is dropped waits for the kernel: requests are single ones to a
+//! device, and what was done by then is all over, files closed and memory free. One that is
+//! forgotten keeps its slot, its memory and the ring for good. Memory whose completion can never be
+//! seen is given up, not freed.
 //!
 //! **Who takes completions.** The thread that waits: one at a time sleeps in the kernel for the
 //! next completion, hands those of others out and leaves that duty to one of them when its own is
@@ -22,8 +22,9 @@
 //! that polls*: on a machine without a processor to spare it takes what it saves.
 //!
 //! **What is not the file's fault.** A request that was interrupted, that there were no resources
-//! for, or that the kernel gave up since the thread that asked has ended, is [`Landed::Undone`]:
-//! its owner makes the call itself. A ring without a free slot gives a request back for the same.
+//! for, or that the kernel gave up since the thread that asked has ended, is
+//! [`Completion::Undone`]: its owner makes the call itself. A ring without a free slot gives a
+//! request back for the same.
 //!
 //! **What the kernel refuses.** A request that is begun was taken by the kernel: whoever begins it
 //! offers it until then, one at a time, as the kernel would take them anyway. After [`TRIES`] in
@@ -84,7 +85,7 @@ pub(crate) struct Request {
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Landed {
+pub(crate) enum Completion {
     /// This many bytes went over: perhaps fewer than asked for.
     Moved(usize),
     /// None went over, for a reason that says nothing about the file.
@@ -92,14 +93,14 @@ pub(crate) enum Landed {
     Failed(Errno),
 }
 
-impl Landed {
-    fn from_result(result: i32) -> Landed {
+impl Completion {
+    fn from_result(result: i32) -> Completion {
         if let Ok(moved) = usize::try_from(result) {
-            return Landed::Moved(moved);
+            return Completion::Moved(moved);
         }
         match Errno::from_raw_os_error(-result) {
-            Errno::INTR | Errno::AGAIN | Errno::NOMEM | Errno::CANCELED => Landed::Undone,
-            e => Landed::Failed(e),
+            Errno::INTR | Errno::AGAIN | Errno::NOMEM | Errno::CANCELED => Completion::Undone,
+            e => Completion::Failed(e),
         }
     }
 }
@@ -108,11 +109,11 @@ impl Landed {
 enum Slot {
     Free,
     /// The kernel's.
-    Flying(Request),
-    Landed(Request, Landed),
+    InKernel(Request),
+    Completed(Request, Completion),
 }
 
-struct State {
+struct RingState {
     slots: Vec<Slot>,
     free: Vec<usize>,
     /// A thread sleeps in the kernel: no other takes completions.
@@ -131,8 +132,8 @@ pub(crate) struct Ring {
     submission: Mutex<()>,
     /// Why nothing new is asked for.
     refusal: OnceLock<Errno>,
-    state: Mutex<State>,
-    landed: Condvar,
+    state: Mutex<RingState>,
+    completed: Condvar,
 }
 
 impl fmt::Debug for Ring {
@@ -159,7 +160,7 @@ impl Ring {
 
     fn over(uring: IoUring) -> Ring {
         let count = SLOTS as usize;
-        let state = State {
+        let state = RingState {
             slots: (0..count).map(|_| Slot::Free).collect(),
             free: (0..count).rev().collect(),
             is_watched: false,
@@ -172,7 +173,7 @@ impl Ring {
             submission: Mutex::new(SUBMISSION, ()),
             refusal: OnceLock::new(),
             state: Mutex::new(Rank::LEAF, state),
-            landed: Condvar::new(),
+            completed: Condvar::new(),
         }
     }
 
@@ -182,7 +183,7 @@ impl Ring {
     }
 
     /// Has the kernel begin. A request that the ring cannot take now, or not any more, comes back.
-    pub(crate) fn begin(self: &Arc<Self>, request: Request) -> Result<Flight, Request> {
+    pub(crate) fn begin(self: &Arc<Self>, request: Request) -> Result<PendingRequest, Request> {
         if !self.is_own() || request.len > request.buffer.len() {
             return Err(request);
         }
@@ -200,7 +201,7 @@ impl Ring {
             let _ = self.refusal.set(e);
             self.take_back(slot)?;
         }
-        Ok(Flight {
+        Ok(PendingRequest {
             ring: Arc::clone(self),
             slot: Some(slot),
         })
@@ -217,7 +218,7 @@ impl Ring {
             return Err(request);
         };
         let entry = entry_for(&mut request).user_data(at as u64);
-        state.slots[at] = Slot::Flying(request);
+        state.slots[at] = Slot::InKernel(request);
         Ok((at, entry))
     }
 
@@ -226,12 +227,12 @@ impl Ring {
     fn take_back(&self, at: usize) -> Result<(), Request> {
         let mut state = self.state.lock();
         match std::mem::replace(&mut state.slots[at], Slot::Free) {
-            Slot::Flying(request) => {
+            Slot::InKernel(request) => {
                 state.free.push(at);
                 Err(request)
             }
-            landed => {
-                state.slots[at] = landed;
+            completed => {
+                state.slots[at] = completed;
                 Ok(())
             }
         }
@@ -279,7 +280,7 @@ impl Ring {
     }
 
     /// Takes the completions that are there. Only while no thread sleeps for them.
-    fn reap(&self, state: &mut State) {
+    fn reap(&self, state: &mut RingState) {
         // SAFETY: only the holder of the lock has the queue.
         let completions = unsafe { self.uring.completion_shared() };
         for completion in completions {
@@ -289,14 +290,14 @@ impl Ring {
             let Some(slot) = state.slots.get_mut(at) else {
                 continue;
             };
-            if let Slot::Flying(request) = std::mem::replace(slot, Slot::Free) {
-                *slot = Slot::Landed(request, Landed::from_result(completion.result()));
+            if let Slot::InKernel(request) = std::mem::replace(slot, Slot::Free) {
+                *slot = Slot::Completed(request, Completion::from_result(completion.result()));
             }
         }
     }
 
     /// Waits for the request in a slot; `None` when it can never be known how it ended.
-    fn land(&self, at: usize) -> Option<(Request, Landed)> {
+    fn land(&self, at: usize) -> Option<(Request, Completion)> {
         if !self.is_own() {
             return None;
         }
@@ -305,7 +306,7 @@ impl Ring {
             if !state.is_watched {
                 self.reap(&mut state);
             }
-            if matches!(state.slots[at], Slot::Landed(..)) {
+            if matches!(state.slots[at], Slot::Completed(..)) {
                 break;
             }
             if state.is_dead {
@@ -315,11 +316,12 @@ impl Ring {
                 self.watch(&mut state);
             } else {
                 state.waiting += 1;
-                self.landed.wait(&mut state);
+                self.completed.wait(&mut state);
                 state.waiting -= 1;
             }
         }
-        let Slot::Landed(request, how) = std::mem::replace(&mut state.slots[at], Slot::Free) else {
+        let Slot::Completed(request, how) = std::mem::replace(&mut state.slots[at], Slot::Free)
+        else {
             return None;
         };
         state.free.push(at);
@@ -328,7 +330,7 @@ impl Ring {
 
     /// Sleeps in the kernel for the next completion, and tells those who wait that they should
     /// look.
-    fn watch(&self, state: &mut MutexGuard<'_, State>) {
+    fn watch(&self, state: &mut MutexGuard<'_, RingState>) {
         state.is_watched = true;
         let entered = MutexGuard::unlocked(state, || self.enter_or_pause());
         state.is_watched = false;
@@ -337,7 +339,7 @@ impl Ring {
             state.is_dead = true;
         }
         if state.waiting > 0 {
-            self.landed.notify_all();
+            self.completed.notify_all();
         }
     }
 
@@ -357,14 +359,14 @@ impl Drop for Ring {
     fn drop(&mut self) {
         for slot in &mut self.state.get_mut().slots {
             // Only a ring that died has any: the kernel may still be at it.
-            if let Slot::Flying(request) = std::mem::replace(slot, Slot::Free) {
+            if let Slot::InKernel(request) = std::mem::replace(slot, Slot::Free) {
                 std::mem::forget(request);
             }
         }
     }
 }
 
-/// What the kernel is told of a request.
+/// Returns the submission entry of a request.
 fn entry_for(request: &mut Request) -> squeue::Entry {
     let file = types::Fd(request.file.as_raw_fd());
     let len = u32::try_from(request.len).unwrap_or(u32::MAX);
@@ -380,28 +382,30 @@ fn entry_for(request: &mut Request) -> squeue::Entry {
 }
 
 /// A request that was begun.
-pub(crate) struct Flight {
+pub(crate) struct PendingRequest {
     ring: Arc<Ring>,
     /// Until it was waited for.
     slot: Option<usize>,
 }
 
-impl fmt::Debug for Flight {
+impl fmt::Debug for PendingRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Flight").field("slot", &self.slot).finish()
+        f.debug_struct("PendingRequest")
+            .field("slot", &self.slot)
+            .finish()
     }
 }
 
-impl Flight {
+impl PendingRequest {
     /// Waits for it: the buffer comes back, but from a ring that does not work any more.
-    pub(crate) fn wait(mut self) -> Option<(AlignedBuf, Landed)> {
+    pub(crate) fn wait(mut self) -> Option<(AlignedBuf, Completion)> {
         let slot = self.slot.take()?;
         let (request, how) = self.ring.land(slot)?;
         Some((request.buffer, how))
     }
 }
 
-impl Drop for Flight {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if let Some(slot) = self.slot.take() {
             drop(self.ring.land(slot));

@@ -56,7 +56,7 @@ impl Clock for SystemClock {
     }
     fn sleep(&self, duration: Duration) {
         #[cfg(target_os = "linux")]
-        let _punctual = (duration < timer_slack::BRIEF).then(timer_slack::Punctual::new);
+        let _punctual = (duration < timer_slack::BRIEF).then(timer_slack::TimerSlackGuard::new);
         std::thread::sleep(duration);
     }
     fn thread_cpu_ns(&self) -> u64 {

@@ -37,7 +37,7 @@ const IDLE_NAME: &str = "esker-idle";
 /// theirs beside a thread of the process. So one that sleeps now and then has not had its share
 /// when it wakes up, and goes before them.
 const SERVICE: i32 = 3;
-/// The same of patient threads: an eighth, and a fifth beside a thread of service.
+/// The niceness of patient threads: an eighth, and a fifth beside a thread of service.
 const PATIENCE: i32 = 9;
 
 /// The kernel's turns of threads that work for others: longer than what it gives to a thread that
@@ -81,8 +81,8 @@ impl Executor for ThreadExecutor {
     }
 }
 
-/// What a thread is to run.
-struct Body {
+/// The function that a thread runs.
+struct ThreadTask {
     name: Box<str>,
     run: Box<dyn FnOnce() + Send>,
     end: Arc<End>,
@@ -126,8 +126,8 @@ impl JoinHandle for Running {
 struct ProcessThreads {
     /// Its number.
     process: u32,
-    service: IdleThreads<Body>,
-    patient: IdleThreads<Body>,
+    service: IdleThreads<ThreadTask>,
+    patient: IdleThreads<ThreadTask>,
     timer: Mutex<Timer>,
 }
 
@@ -167,7 +167,7 @@ impl ProcessThreads {
         }
     }
 
-    fn idle(&self, is_patient: bool) -> &IdleThreads<Body> {
+    fn idle(&self, is_patient: bool) -> &IdleThreads<ThreadTask> {
         if is_patient {
             &self.patient
         } else {
@@ -182,7 +182,7 @@ impl ProcessThreads {
         run: Box<dyn FnOnce() + Send>,
     ) -> Result<Box<dyn JoinHandle>> {
         let end = End::new();
-        let body = Body {
+        let body = ThreadTask {
             name: name.into(),
             run,
             end: Arc::clone(&end),
@@ -198,10 +198,10 @@ impl ProcessThreads {
     }
 
     /// The life of a thread.
-    fn live(&self, is_patient: bool, first: Body) {
+    fn live(&self, is_patient: bool, first: ThreadTask) {
         settle();
         let mut next = Some(first);
-        while let Some(Body { name, run, end }) = next.take() {
+        while let Some(ThreadTask { name, run, end }) = next.take() {
             give_way_to_process(is_patient);
             set_name(&name);
             let outcome = catch_unwind(AssertUnwindSafe(run));

@@ -14,24 +14,24 @@ pub(super) const BRIEF: Duration = Duration::from_millis(2);
 const LEAST: u64 = 1_000;
 
 /// While it lives, sleeps of the calling thread end on time.
-pub(super) struct Punctual {
-    /// What the slack was; none where it stays.
+pub(super) struct TimerSlackGuard {
+    /// The slack before; none where it stays.
     before: Option<NonZeroU64>,
 }
 
-impl Punctual {
+impl TimerSlackGuard {
     pub(super) fn new() -> Self {
         // Without an answer sleeps are late, as before.
         let slack = current_timer_slack().unwrap_or(0);
         let before = NonZeroU64::new(slack).filter(|before| before.get() > LEAST);
         let is_set = before.is_some() && set_current_timer_slack(NonZeroU64::new(LEAST)).is_ok();
-        Punctual {
+        TimerSlackGuard {
             before: before.filter(|_| is_set),
         }
     }
 }
 
-impl Drop for Punctual {
+impl Drop for TimerSlackGuard {
     fn drop(&mut self) {
         if let Some(before) = self.before {
             // It was set a moment ago, so it can be set.
@@ -51,7 +51,7 @@ mod tests {
         std::thread::spawn(|| {
             set_current_timer_slack(NonZeroU64::new(70_000)).unwrap();
             {
-                let _punctual = Punctual::new();
+                let _punctual = TimerSlackGuard::new();
                 assert_eq!(current_timer_slack().unwrap(), LEAST);
             }
             assert_eq!(current_timer_slack().unwrap(), 70_000);
@@ -59,7 +59,7 @@ mod tests {
             assert_eq!(current_timer_slack().unwrap(), 70_000);
             // A thread that asked for less has it.
             set_current_timer_slack(NonZeroU64::new(500)).unwrap();
-            let _punctual = Punctual::new();
+            let _punctual = TimerSlackGuard::new();
             assert_eq!(current_timer_slack().unwrap(), 500);
         })
         .join()

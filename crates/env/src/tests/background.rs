@@ -4,7 +4,7 @@
 use super::{CARRIERS, direct_dir, disks, read};
 use crate::pool::IoPool;
 use crate::random_access::PendingRead;
-use crate::write_behind::{Below, WriteBehind};
+use crate::write_behind::{BufferedFile, WriteBehind};
 use crate::{
     Executor, FileSystem, JoinHandle, MemFs, PosixFs, RandomAccessFile, ReadOptions,
     ThreadExecutor, WritableFile, WriteOptions,
@@ -39,7 +39,7 @@ fn pools() -> [IoPool; 2] {
     ]
 }
 
-/// What arrived in a [`Sick`] file.
+/// The bytes that arrived in a [`Sick`] file.
 #[derive(Debug, Default)]
 struct Arrived {
     bytes: Vec<u8>,
@@ -97,7 +97,7 @@ impl WritableFile for Sick {
     }
 }
 
-impl Below for Sick {}
+impl BufferedFile for Sick {}
 
 fn pattern(from: usize, n: usize) -> Vec<u8> {
     (from..from + n)
@@ -345,7 +345,7 @@ fn files_outlive_their_filesystem_and_its_threads() {
     }
 }
 
-/// What a shell's limit on the size of files makes of a file that is written in the background: the
+/// Writes a file in the background under a shell's limit on the size of files, and returns the
 /// error of each carrier.
 fn too_large(dir: &Path) -> Vec<Error> {
     let options = WriteOptions {

@@ -39,7 +39,7 @@ fn names(fs: &dyn FileSystem, dir: &Path) -> Vec<String> {
     entries.into_iter().map(|e| e.name).collect()
 }
 
-/// Whether this filesystem tells who has a file open; says so when not.
+/// Returns whether this filesystem tells who has a file open; says so when not.
 fn tells_openers() -> bool {
     let place = Place::new();
     let before = inode(&place.spare());
@@ -328,7 +328,7 @@ fn a_file_that_could_not_be_closed_never_gets_its_name() {
     let open = |path: &Path| -> Result<Option<Box<dyn WritableFile>>> {
         Ok(Some(Box::new(Unclosable(path.to_owned()))))
     };
-    let over = crate::Unnamed::over(place.fs.clone(), &place.spare(), &place.path(), open);
+    let over = crate::UnnamedFile::over(place.fs.clone(), &place.spare(), &place.path(), open);
     let mut file = over.expect("nothing is in the way").expect("taken");
     file.close().expect_err("the disk is full");
     assert!(names(&place.fs, place.dir.path()).is_empty());

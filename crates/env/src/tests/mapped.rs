@@ -19,7 +19,7 @@ fn bytes(from: usize, len: usize) -> Vec<u8> {
     (from..from + len).map(|i| (i % 251 + 1) as u8).collect()
 }
 
-/// Whether the filesystem of this directory is one that is mapped.
+/// Returns whether the filesystem of this directory is one that is mapped.
 fn is_mapped_here(fs: &PosixFs, dir: &Path) -> bool {
     let path = dir.join("probe");
     let mut file = fs.create(&path, mapped()).expect("create");

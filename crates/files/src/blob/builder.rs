@@ -78,7 +78,7 @@ impl BlobFileBuilder {
         self.file.len()
     }
 
-    /// Whether no value was added.
+    /// Returns whether no value was added.
     pub fn is_empty(&self) -> bool {
         self.addition.total_count == 0
     }

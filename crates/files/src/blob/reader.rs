@@ -46,7 +46,7 @@ impl BlobFileReader {
         Self::over(file, number, family)
     }
 
-    /// The same for a file that is open already.
+    /// Makes a reader of a file that is open already.
     pub fn over(
         file: Arc<dyn RandomAccessFile>,
         number: FileNo,
@@ -181,7 +181,7 @@ impl BlobFileReader {
         Ok(())
     }
 
-    /// Whether header, key and value lie between the file's header and footer.
+    /// Checks that header, key and value lie between the file's header and footer.
     fn check_range(&self, offset: u64, size: u64, before: usize) -> Result<usize> {
         let first = (HEADER_LEN + before) as u64;
         let end = self.file.len() - FOOTER_LEN as u64;

@@ -42,7 +42,8 @@ pub fn check_newest(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<(
     Ok(())
 }
 
-/// Whether edits follow those that lead from nothing to a tree. What cannot be read says nothing.
+/// Returns whether edits follow those that lead from nothing to a tree. What cannot be read says
+/// nothing.
 pub fn was_current(fs: &dyn FileSystem, path: &Path) -> bool {
     let Ok(mut reader) = ManifestReader::open(fs, path) else {
         return false;

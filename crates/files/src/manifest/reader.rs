@@ -23,7 +23,7 @@ pub struct EditGroup {
     pub offset: u64,
 }
 
-/// What a disk writes whole.
+/// The unit that a disk writes whole.
 const SECTOR: u64 = 512;
 /// Bytes of a checksum. This many zeros do not stand in a row at the begin of a record.
 const CHECKSUM: usize = 4;
@@ -35,9 +35,9 @@ const SUMMED_MAX: usize = 64 << 20;
 const HEADER: usize = 7;
 const FULL: u8 = 1;
 
-/// Whether a sector of `tail`, which stands at `offset`, or the part of one that is in it, reads as
-/// zeros. Of the last sector it may be a few bytes; of the first one it may be a part of the
-/// checksum, when the rest of that fits.
+/// Returns whether a sector of `tail`, which stands at `offset`, or the part of one that is in it,
+/// reads as zeros. Of the last sector it may be a few bytes; of the first one it may be a part of
+/// the checksum, when the rest of that fits.
 fn has_zero_sector(tail: &[u8], offset: u64) -> bool {
     let first = (SECTOR - offset % SECTOR) as usize;
     let (head, rest) = tail.split_at(first.min(tail.len()));
@@ -46,8 +46,8 @@ fn has_zero_sector(tail: &[u8], offset: u64) -> bool {
         || rest.chunks(SECTOR as usize).any(is_zero)
 }
 
-/// Whether the record at the begin of `tail` is whole but for the first `missing` bytes of its
-/// checksum.
+/// Returns whether the record at the begin of `tail` is whole but for the first `missing` bytes of
+/// its checksum.
 fn has_rest_of_checksum(tail: &[u8], missing: usize) -> bool {
     let Some((header, rest)) = tail.split_first_chunk::<HEADER>() else {
         return false;
@@ -60,9 +60,9 @@ fn has_rest_of_checksum(tail: &[u8], missing: usize) -> bool {
     })
 }
 
-/// Whether an edit that is no part of a group stands whole somewhere in `tail`, wherever a record
-/// may begin: a damaged record does not tell where the next one is. In doubt, when the search
-/// becomes too long, yes.
+/// Returns whether an edit that is no part of a group stands whole somewhere in `tail`, wherever a
+/// record may begin: a damaged record does not tell where the next one is. In doubt, when the
+/// search becomes too long, yes.
 fn has_edit(tail: &[u8]) -> bool {
     let mut left = SUMMED_MAX;
     (0..tail.len()).any(|at| {
@@ -156,7 +156,7 @@ impl ManifestReader {
         self.valid_end
     }
 
-    /// Whether an unfinished tail was ignored: such a file must not be appended to.
+    /// Returns whether an unfinished tail was ignored: such a file must not be appended to.
     pub fn has_torn_tail(&self) -> bool {
         self.torn
     }
@@ -195,7 +195,7 @@ impl ManifestReader {
         }
     }
 
-    /// Whether the damage at `offset` is what is left of a write that power loss cut short.
+    /// Returns whether the damage at `offset` is what is left of a write that power loss cut short.
     fn is_unfinished_write(&self, offset: u64) -> Result<bool> {
         let file = self.log.file();
         let len = file.len().saturating_sub(offset);

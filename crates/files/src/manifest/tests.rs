@@ -155,7 +155,7 @@ fn with_long_last() -> (Vec<u8>, usize) {
     with_last(1500)
 }
 
-/// The same with this many letters in the last edit.
+/// Makes a MANIFEST with this many letters in the last edit.
 fn with_last(letters: usize) -> (Vec<u8>, usize) {
     let mut long = VersionEdit::for_family(FamilyId(3));
     long.family_add = Some("n".repeat(letters));

@@ -85,7 +85,7 @@ impl ManifestWriter {
         self.log.len()
     }
 
-    /// Whether nothing was written.
+    /// Returns whether nothing was written.
     pub fn is_empty(&self) -> bool {
         self.log.is_empty()
     }

@@ -3,7 +3,7 @@
 use super::cached::CachedBlock;
 use super::context::{ReadContext, ReadCounters};
 use super::open::GLOBAL_SEQNO;
-use super::partitions::Kind;
+use super::partitions::HandleKind;
 use super::reader::TableReader;
 use esker_codec::compress::Codec;
 use esker_format::Cursor;
@@ -24,7 +24,7 @@ pub struct Anchor {
     pub range_size: u64,
 }
 
-/// What a block of a file is for.
+/// The purpose of a block of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     /// Entries.
@@ -44,7 +44,7 @@ pub enum BlockKind {
 /// A block of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockInfo {
-    /// What it is for.
+    /// Its purpose.
     pub kind: BlockKind,
     /// Where it is.
     pub handle: BlockHandle,
@@ -264,7 +264,7 @@ impl TableReader {
         let block = self.load(
             &ctx,
             handle,
-            Kind::Index(form),
+            HandleKind::Index(form),
             false,
             None,
             &ReadCounters::default(),
@@ -281,7 +281,7 @@ impl TableReader {
         self.verify_with(0)
     }
 
-    /// The same, reading `readahead` bytes ahead; 0 for a good size.
+    /// Verifies the table, reading `readahead` bytes ahead; 0 for a good size.
     pub fn verify_with(self: &Arc<Self>, readahead: usize) -> Result<()> {
         self.for_each_block(true, |_, _| Ok(()))?;
         let ctx = ReadContext {
@@ -352,7 +352,7 @@ impl TableReader {
         Ok(None)
     }
 
-    /// Whether the table has a filter.
+    /// Returns whether the table has a filter.
     pub fn has_filter(&self) -> bool {
         self.meta
             .iter()

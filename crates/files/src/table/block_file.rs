@@ -34,7 +34,8 @@ impl BlockFile {
         }
     }
 
-    /// What a seek should read beyond its block: something where each read waits for the device.
+    /// Bytes that a seek should read beyond its block: something where each read waits for the
+    /// device.
     pub(super) fn read_ahead(&self) -> usize {
         let walks = self.walks.as_ref().filter(|_| self.file.is_direct());
         walks.map_or(0, |(walks, level)| walks.ahead(*level))

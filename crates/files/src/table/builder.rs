@@ -34,14 +34,14 @@ const BUFFER_KEPT: usize = 4 << 20;
 /// Bytes buffered for a dictionary when nothing else limits them.
 const DICT_BUFFER_MAX: u64 = 64 << 20;
 
-/// What a finished table is.
+/// Size and properties of a finished table.
 #[derive(Clone, Debug)]
 pub struct TableSummary {
     /// Bytes of the file.
     pub file_size: u64,
     /// Bytes after the data blocks.
     pub tail_size: u64,
-    /// What the properties block says.
+    /// The contents of the properties block.
     pub properties: TableProperties,
     /// The identity for the MANIFEST.
     pub unique_id: UniqueId,
@@ -53,7 +53,7 @@ pub struct TableSummary {
 
 /// Data blocks that wait for the dictionary.
 #[derive(Debug, Default)]
-struct Buffered {
+struct UnsampledBlocks {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     limit: u64,
@@ -83,13 +83,13 @@ pub struct TableBuilder {
     index_compressor: Compressor,
     compressed: Vec<u8>,
     used: Vec<Codec>,
-    buffered: Option<Buffered>,
+    buffered: Option<UnsampledBlocks>,
     dict: Option<Dictionary>,
     props: TableProperties,
     seqs: Option<(Seq, Seq)>,
     timestamp_size: usize,
     deviation_limit: usize,
-    /// What it holds, as of the last block.
+    /// The entries that it has, as of the last block.
     counted: Counted,
 }
 
@@ -144,9 +144,9 @@ impl TableBuilder {
             let limits = [asked, options.target_file_size]
                 .into_iter()
                 .filter(|n| *n > 0);
-            Buffered {
+            UnsampledBlocks {
                 limit: limits.min().unwrap_or(DICT_BUFFER_MAX),
-                ..Buffered::default()
+                ..UnsampledBlocks::default()
             }
         });
         let base = match (t.format_version, options.checksum_base) {
@@ -490,7 +490,7 @@ impl TableBuilder {
     }
 
     /// Samples blocks evenly; trains with zstd where asked, else the samples are the dictionary.
-    fn make_dictionary(&self, buffered: &Buffered) -> Result<Option<Vec<u8>>> {
+    fn make_dictionary(&self, buffered: &UnsampledBlocks) -> Result<Option<Vec<u8>>> {
         let o = &self.options.compression_opts;
         let max = o.max_dict_bytes as usize;
         let train = self.options.compression == Codec::Zstd && o.zstd_max_train_bytes > 0;
@@ -545,11 +545,11 @@ impl TableBuilder {
     pub fn num_entries(&self) -> u64 {
         self.props.num_entries
     }
-    /// Whether nothing was added.
+    /// Returns whether nothing was added.
     pub fn is_empty(&self) -> bool {
         self.props.num_entries == 0
     }
-    /// What is known of the properties so far.
+    /// The properties so far.
     pub fn properties(&self) -> &TableProperties {
         &self.props
     }

@@ -14,7 +14,7 @@ pub(super) struct IndexEntries {
     handles: Vec<BlockHandle>,
 }
 
-/// What was written.
+/// The blocks of a written index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WrittenIndex {
     pub(super) top: BlockHandle,

@@ -1,4 +1,4 @@
-//! What the block cache holds, and how it is named there.
+//! Values of the block cache, and their keys.
 
 use super::filter_block::FilterBlock;
 use esker_cache::{Cache, CacheKey, Pinned};
@@ -43,7 +43,7 @@ impl CachedBlock {
             _ => None,
         }
     }
-    /// What the cache charges: the memory that is held, or will be once the block is in use.
+    /// Charge of the cache: the memory that is held, or will be once the block is in use.
     pub fn charge(&self) -> usize {
         match self {
             CachedBlock::Data(block) => {

@@ -54,14 +54,14 @@ pub fn new_block_cache(limits: CacheOptions, tier: Option<CompressedTierOptions>
 
 /// A block as the tier keeps it.
 #[derive(Debug)]
-struct Stored {
+struct CompressedBlock {
     codec: Codec,
     bytes: Box<[u8]>,
 }
 
-impl Stored {
+impl CompressedBlock {
     fn memory(&self) -> usize {
-        size_of::<Stored>() + usable_size(self.bytes.len())
+        size_of::<CompressedBlock>() + usable_size(self.bytes.len())
     }
 
     fn decode(&self) -> Option<CachedBlock> {
@@ -74,7 +74,7 @@ impl Stored {
 }
 
 struct CompressedTier {
-    blocks: Cache<Stored>,
+    blocks: Cache<CompressedBlock>,
     codec: Codec,
     level: i32,
     /// Compressors that no thread uses.
@@ -103,7 +103,7 @@ impl CompressedTier {
         })
     }
 
-    fn compress(&self, raw: &[u8]) -> Stored {
+    fn compress(&self, raw: &[u8]) -> CompressedBlock {
         let mut out = Vec::new();
         let mut codec = Codec::None;
         if self.codec != Codec::None
@@ -118,7 +118,7 @@ impl CompressedTier {
             Codec::None => raw.into(),
             _ => out.into_boxed_slice(),
         };
-        Stored { codec, bytes }
+        CompressedBlock { codec, bytes }
     }
 
     /// The name of a block in the tier.
@@ -169,7 +169,7 @@ impl Tier<CachedBlock> for CompressedTier {
 
     fn memory(&self) -> usize {
         let compressors: usize = self.idle.lock().iter().map(Compressor::memory).sum();
-        self.blocks.memory(Stored::memory) + compressors
+        self.blocks.memory(CompressedBlock::memory) + compressors
     }
 }
 

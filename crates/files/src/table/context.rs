@@ -1,4 +1,4 @@
-//! What a read carries with it, and what it brings back.
+//! Input and counters of a read.
 
 use super::cached::SharedBlock;
 use super::stages::StageClock;
@@ -66,7 +66,7 @@ impl ReadContext {
     }
 }
 
-/// What one read counts on its way, for the figures of its thread.
+/// Counters of one read, for the figures of its thread.
 #[derive(Debug, Default)]
 pub struct ReadCounters {
     /// Blocks found in the cache, by what they are for.
@@ -117,7 +117,7 @@ pub struct LookupKey<'a> {
     timestamp_size: usize,
     hash64: OnceCell<u64>,
     hash32: OnceCell<u32>,
-    /// What happened on the way.
+    /// The counters of the read.
     pub counters: ReadCounters,
 }
 

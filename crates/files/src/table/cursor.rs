@@ -38,14 +38,14 @@ pub struct TableCursor {
     valid: bool,
     prefetch: Prefetch,
     /// Where the seek leads that was begun.
-    begun: Option<Place>,
+    begun: Option<SeekTarget>,
     counters: ReadCounters,
     error: Option<Error>,
 }
 
 /// Where the index leads a seek.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum SeekTarget {
     /// Every key is below the target.
     Beyond,
     /// Only the next partition has keys that are not.
@@ -59,14 +59,14 @@ const SAMPLE: u32 = 61;
 /// Steps that count as much as a seek.
 const STEPS_OF_A_SEEK: u64 = 64;
 
-/// What is counted apart.
+/// Moves that are counted apart.
 #[derive(Clone, Copy)]
 enum Move {
     Seek,
     Cross,
 }
 
-/// Whether this move of the thread is looked at.
+/// Returns whether this move of the thread is looked at.
 #[inline]
 fn is_sampled(what: Move) -> bool {
     thread_local! { static MOVES: [Cell<u32>; 2] = const { [const { Cell::new(0) }; 2] }; }
@@ -84,7 +84,7 @@ impl TableReader {
         TableCursor::new(self.clone(), ctx.clone(), None)
     }
 
-    /// The same for a job with a handle of its own, through which it reads data blocks in the
+    /// Makes a cursor for a job with a handle of its own, through which it reads data blocks in the
     /// background.
     pub fn cursor_through(
         self: &Arc<Self>,
@@ -390,38 +390,40 @@ impl TableCursor {
             None => self.locate(target)?,
         };
         match place {
-            Place::Beyond => Ok(None),
-            Place::NextPartition => Ok(Some(false)),
-            Place::Block(handle) => self.load_block(handle).map(|()| Some(true)),
+            SeekTarget::Beyond => Ok(None),
+            SeekTarget::NextPartition => Ok(Some(false)),
+            SeekTarget::Block(handle) => self.load_block(handle).map(|()| Some(true)),
         }
     }
 
     /// Stands on the index entry for `target`. A whole index is looked into and left: most seeks
     /// end in one block, and a reference to it is counted where all threads count.
-    fn locate(&mut self, target: &[u8]) -> Result<Place> {
+    fn locate(&mut self, target: &[u8]) -> Result<SeekTarget> {
         if self.top.is_some() || self.reader.is_partitioned() {
             self.hold_top()?;
             if !self.find(target)? {
-                return Ok(Place::Beyond);
+                return Ok(SeekTarget::Beyond);
             }
-            return Ok(self.entry().map_or(Place::NextPartition, Place::Block));
+            return Ok(self
+                .entry()
+                .map_or(SeekTarget::NextPartition, SeekTarget::Block));
         }
         let index = self.reader.index_held(&self.ctx, &self.counters)?;
         let Some(leaf) = index.index() else {
-            return Ok(Place::Beyond);
+            return Ok(SeekTarget::Beyond);
         };
         bump(&self.counters.compared, leaf.search_depth());
         let at = leaf.seek(target);
         if at >= leaf.len() {
-            return Ok(Place::Beyond);
+            return Ok(SeekTarget::Beyond);
         }
         let handle = leaf.handle(at);
         drop(index);
         self.at = at;
-        Ok(Place::Block(handle))
+        Ok(SeekTarget::Block(handle))
     }
 
-    /// Whether a filter of prefixes may say that a seek to `target` finds nothing.
+    /// Returns whether a filter of prefixes may say that a seek to `target` finds nothing.
     fn is_filtered(&self, target: &[u8]) -> bool {
         let upper = self.ctx.prefix_upper.as_deref();
         (self.ctx.prefix_same_as_start
@@ -525,7 +527,7 @@ impl Cursor for TableCursor {
         }
         // What fails here fails again in the seek, which says so.
         self.begun = self.locate(target).ok();
-        if let Some(Place::Block(handle)) = self.begun
+        if let Some(SeekTarget::Block(handle)) = self.begun
             && self.loaded != Some(handle.offset)
             && !self.reader.has_at_hand(handle)
         {

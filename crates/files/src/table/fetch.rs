@@ -8,7 +8,7 @@ use super::block_file::{BlockFile, TRAILER};
 use super::observer::BlockRole;
 use super::prefetch::Prefetch;
 use super::stages::{Stage, StageClock, lap};
-use super::windows::{LARGE_BLOCK, Stored};
+use super::windows::{LARGE_BLOCK, StoredBlock};
 use super::work::count_block_read;
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, Dictionary, decompress};
@@ -35,7 +35,7 @@ fn recycled() -> Vec<u8> {
     RECYCLED.with(|kept| std::mem::take(&mut *kept.borrow_mut()))
 }
 
-/// What is needed to read any block of one file.
+/// Reads blocks of one file.
 #[derive(Debug)]
 pub(super) struct Fetcher {
     pub(super) blocks: BlockFile,
@@ -91,8 +91,8 @@ impl Fetcher {
         self.fetch_for(handle, verify, dict, None, None, None)
     }
 
-    /// The same, for a block of this role, through what is read ahead, for a job that wants to know
-    /// what its time goes on.
+    /// Fetches a block of this role through the bytes read ahead, for a job that measures its
+    /// stages.
     pub(super) fn fetch_for(
         &self,
         handle: BlockHandle,
@@ -113,8 +113,8 @@ impl Fetcher {
         {
             lap(stages, Stage::Read);
             let stored = match stored {
-                Stored::Lent(bytes) => bytes,
-                Stored::Own(bytes) => return self.take(handle, bytes, verify, dict, stages),
+                StoredBlock::Lent(bytes) => bytes,
+                StoredBlock::Own(bytes) => return self.take(handle, bytes, verify, dict, stages),
             };
             return self.copy(handle, stored, verify, dict, stages);
         }
@@ -224,7 +224,8 @@ impl Fetcher {
         }
     }
 
-    /// Whether `body`, instead of what is stored at `handle`, fits the checksum stored there.
+    /// Returns whether `body`, instead of what is stored at `handle`, fits the checksum stored
+    /// there.
     pub(super) fn checksum_holds(&self, handle: BlockHandle, body: &[u8]) -> Result<bool> {
         let mut trailer = [0; TRAILER];
         if self

@@ -5,7 +5,7 @@
 
 use super::cached::SharedBlock;
 use super::options::TableReaderOptions;
-use super::partitions::{Kind, Partitions};
+use super::partitions::{HandleKind, Partitions};
 use esker_format::PrefixExtractor;
 use esker_format::block::IndexForm;
 use esker_format::footer::BlockHandle;
@@ -57,24 +57,24 @@ impl TableFilter {
         })
     }
 
-    /// What the handle leads to.
-    pub(super) fn kind(&self, form: IndexForm) -> Kind {
+    /// Returns the kind of block behind the handle.
+    pub(super) fn kind(&self, form: IndexForm) -> HandleKind {
         if self.partitioned {
-            Kind::Index(IndexForm {
+            HandleKind::Index(IndexForm {
                 first_keys: false,
                 ..form
             })
         } else {
-            Kind::Filter
+            HandleKind::Filter
         }
     }
 
-    /// Whether point reads ask it for whole keys, and not for prefixes.
+    /// Returns whether point reads ask it for whole keys, and not for prefixes.
     pub(super) fn asks_whole_keys(&self) -> bool {
         self.whole_keys
     }
 
-    /// Whether both keys have a prefix, and the same one.
+    /// Returns whether both keys have a prefix, and the same one.
     pub(super) fn same_prefix(&self, a: &[u8], b: &[u8]) -> bool {
         self.prefixes
             .as_ref()

@@ -1,10 +1,10 @@
-//! What the filter of an open table says about a key or a prefix.
+//! Answers of the filter of an open table about a key or a prefix.
 
 use super::cached::CachedBlock;
 use super::context::{LookupKey, ReadContext, ReadCounters, bump};
 use super::filter::TableFilter;
 use super::observer::FilterOutcome;
-use super::partitions::{BlockRef, Kind};
+use super::partitions::{BlockRef, HandleKind};
 use super::reader::TableReader;
 use esker_format::filter::KeyHash;
 use esker_format::key::user_key;
@@ -12,7 +12,7 @@ use esker_status::seeded::{Bug, seeded};
 use esker_status::{ErrorKind, Result};
 
 impl TableReader {
-    /// Whether the filter lets the key through; true without a filter.
+    /// Returns whether the filter lets the key through; true without a filter.
     pub fn may_contain(&self, ctx: &ReadContext, key: &LookupKey<'_>) -> Result<bool> {
         match &self.filter {
             Some(filter) => filter.key_may_match(self, ctx, key),
@@ -20,8 +20,8 @@ impl TableReader {
         }
     }
 
-    /// Whether the filter lets the prefix of an internal key through; true without a filter of
-    /// prefixes by the family's extractor.
+    /// Returns whether the filter lets the prefix of an internal key through; true without a filter
+    /// of prefixes by the family's extractor.
     pub fn prefix_may_match(
         &self,
         ctx: &ReadContext,
@@ -174,7 +174,7 @@ impl TableFilter {
             return Ok(Some(BlockRef::Borrowed(part)));
         }
         if self.partitions.slots.is_empty() {
-            let part = table.load_briefly(ctx, index.handle(i), Kind::Filter, counters)?;
+            let part = table.load_briefly(ctx, index.handle(i), HandleKind::Filter, counters)?;
             return Ok(Some(part));
         }
         let part = table.partition(
@@ -182,7 +182,7 @@ impl TableFilter {
             ctx,
             i,
             index.handle(i),
-            Kind::Filter,
+            HandleKind::Filter,
             counters,
         )?;
         Ok(Some(BlockRef::Shared(part)))

@@ -34,7 +34,7 @@ fn with_point_cursor<R>(f: impl FnOnce(&mut BlockCursor<HeldBlock>) -> R) -> R {
 
 /// Where the index says that a key is.
 #[derive(Debug)]
-pub struct Located {
+pub struct BlockLocation {
     at: usize,
     /// None in a partitioned index, which is searched at the end.
     handle: Option<BlockHandle>,
@@ -43,9 +43,9 @@ pub struct Located {
     block: Option<SharedBlock>,
 }
 
-impl Located {
+impl BlockLocation {
     /// Takes the block that `other` has; whether it has one. Both must be of one block.
-    pub fn share(&mut self, other: &Located) -> bool {
+    pub fn share(&mut self, other: &BlockLocation) -> bool {
         self.block = other.block.clone();
         self.block.is_some()
     }
@@ -61,12 +61,12 @@ impl TableReader {
     }
 
     /// Where `key` is, if it can be there: asks filter and index.
-    pub fn locate(&self, ctx: &ReadContext, key: &LookupKey<'_>) -> Result<Option<Located>> {
+    pub fn locate(&self, ctx: &ReadContext, key: &LookupKey<'_>) -> Result<Option<BlockLocation>> {
         bump(&key.counters.tables, 1);
         if !self.may_contain(ctx, key)? {
             return Ok(None);
         }
-        let mut located = Located {
+        let mut located = BlockLocation {
             at: 0,
             handle: None,
             begun: None,
@@ -89,13 +89,13 @@ impl TableReader {
     }
 
     /// The offset of the block of `located`, if it must be read and that may wait for the device.
-    pub fn awaits(&self, ctx: &ReadContext, located: &Located) -> Option<u64> {
+    pub fn awaits(&self, ctx: &ReadContext, located: &BlockLocation) -> Option<u64> {
         let handle = located.handle.filter(|_| self.begins_reads(ctx))?;
         (!self.has_at_hand(handle)).then_some(handle.offset)
     }
 
     /// Begins to read the block of `located`.
-    pub fn begin(&self, ctx: &ReadContext, located: &mut Located) {
+    pub fn begin(&self, ctx: &ReadContext, located: &mut BlockLocation) {
         let blocks = &self.fetcher.blocks;
         let begun = (located.handle)
             .and_then(|handle| Prefetch::of_block(self.options(), ctx, blocks, handle));
@@ -107,7 +107,7 @@ impl TableReader {
         &self,
         ctx: &ReadContext,
         key: &LookupKey<'_>,
-        located: &mut Located,
+        located: &mut BlockLocation,
     ) -> Result<()> {
         if let Some(handle) = located.handle {
             let mut begun = located.begun.take();
@@ -123,7 +123,7 @@ impl TableReader {
         &self,
         ctx: &ReadContext,
         key: &LookupKey<'_>,
-        located: Located,
+        located: BlockLocation,
         mut visit: impl FnMut(FoundEntry<'_>) -> bool,
     ) -> Result<()> {
         let mut seen = false;
@@ -141,7 +141,8 @@ impl TableReader {
         found
     }
 
-    /// Whether the blocks of `leaf` from `at` on begin after `key`, as far as the index tells.
+    /// Returns whether the blocks of `leaf` from `at` on begin after `key`, as far as the index
+    /// tells.
     #[inline]
     fn begins_after(&self, leaf: &IndexBlock, at: usize, key: &LookupKey<'_>) -> bool {
         leaf.first_key(at).is_some_and(|first| {
@@ -150,7 +151,7 @@ impl TableReader {
         })
     }
 
-    /// Whether `a` and `b` are versions of one key.
+    /// Returns whether `a` and `b` are versions of one key.
     #[inline]
     fn same_key(&self, a: &[u8], b: &[u8]) -> bool {
         self.order().same_without_timestamp(a, b)

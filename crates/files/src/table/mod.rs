@@ -43,7 +43,7 @@ pub use compressed_tier::{CompressedTierOptions, new_block_cache};
 pub use context::{FoundEntry, LookupKey, PinnedBlockValue, ReadContext, ReadCounters};
 pub use cursor::TableCursor;
 pub use filter_block::FilterBlock;
-pub use lookup::Located;
+pub use lookup::BlockLocation;
 pub use observer::{BlockRole, FilterOutcome, TableObserver};
 pub use open::read_properties;
 pub use options::{
@@ -51,10 +51,10 @@ pub use options::{
     TableReaderOptions,
 };
 pub use reader::{Meta, TableReader};
-pub use salvage::{Damage, Salvage, SalvageOptions, Walked};
+pub use salvage::{Damage, Salvage, SalvageCounts, SalvageOptions};
 pub use stages::{Stage, StageClock, StageTimes};
 pub use walks::WalkLengths;
-pub use warm::{LoadedBlocks, Patience};
+pub use warm::{LoadThrottle, LoadedBlocks};
 pub use work::{
     ReadFigure, ReadWork, add_read_work, reset_read_work, set_read_work, set_read_work_counting,
 };

@@ -7,7 +7,7 @@
 use esker_format::Level;
 use std::fmt;
 
-/// What a block is for, as the block cache counts it.
+/// The purpose of a block, as the block cache counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockRole {
     /// Entries.
@@ -18,7 +18,7 @@ pub enum BlockRole {
     Filter,
 }
 
-/// What a filter said, and what came of it.
+/// Answers of a filter, and their results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FilterOutcome {
     /// The key is not in the table.

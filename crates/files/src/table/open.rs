@@ -6,7 +6,7 @@ use super::context::ReadCounters;
 use super::fetch::Fetcher;
 use super::filter::TableFilter;
 use super::options::{IndexType, TableReaderOptions};
-use super::partitions::{Kind, Partitions};
+use super::partitions::{HandleKind, Partitions};
 use super::reader::{Meta, TableReader};
 use esker_codec::compress::{Dictionary, codecs_of_property};
 use esker_env::RandomAccessFile;
@@ -227,7 +227,7 @@ fn preload(reader: &mut TableReader) -> Result<()> {
     let index = reader.load(
         &ctx,
         reader.index_handle,
-        Kind::Index(reader.form),
+        HandleKind::Index(reader.form),
         in_cache,
         None,
         counters,

@@ -73,7 +73,7 @@ pub struct TableOptions {
     pub pin_top_level_index_and_filter: bool,
     /// How data blocks are found.
     pub index_type: IndexType,
-    /// Whether data blocks get a hash index.
+    /// The index inside data blocks: binary search or a hash index.
     pub data_block_index_type: DataBlockIndexType,
     /// Keys per bucket of that hash index.
     pub data_block_hash_table_util_ratio: f64,
@@ -147,7 +147,7 @@ impl Default for TableOptions {
     }
 }
 
-/// What a reader is told about the table beside the table's own words.
+/// Options of a reader that the table itself does not hold.
 #[derive(Clone, Debug, Default)]
 pub struct TableReaderOptions {
     /// Order of the family's keys.
@@ -180,7 +180,7 @@ pub struct TableReaderOptions {
     pub walks: Option<Arc<WalkLengths>>,
 }
 
-/// What a builder is told beside the options of the table.
+/// Options of a builder besides those of the table.
 #[derive(Clone, Debug)]
 pub struct TableBuilderOptions {
     /// Order of the family's keys.

@@ -8,28 +8,28 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a handle leads to.
+/// The kind of block behind a handle.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum HandleKind {
     Data,
     Index(IndexForm),
     Filter,
 }
 
-impl Kind {
+impl HandleKind {
     pub(super) fn role(self) -> BlockRole {
         match self {
-            Kind::Data => BlockRole::Data,
-            Kind::Index(_) => BlockRole::Index,
-            Kind::Filter => BlockRole::Filter,
+            HandleKind::Data => BlockRole::Data,
+            HandleKind::Index(_) => BlockRole::Index,
+            HandleKind::Filter => BlockRole::Filter,
         }
     }
     pub(super) fn fits(self, block: &CachedBlock) -> bool {
         matches!(
             (self, block),
-            (Kind::Data, CachedBlock::Data(_))
-                | (Kind::Index(_), CachedBlock::Index(_))
-                | (Kind::Filter, CachedBlock::Filter(_))
+            (HandleKind::Data, CachedBlock::Data(_))
+                | (HandleKind::Index(_), CachedBlock::Index(_))
+                | (HandleKind::Filter, CachedBlock::Filter(_))
         )
     }
 }

@@ -1,25 +1,25 @@
-//! Reading ahead with our own large reads.
+//! Readahead of a cursor, in reads of its own.
 //!
-//! A cursor that reads blocks one after another gets them out of one buffer that is filled by reads
-//! of growing size: 8 KiB, doubling to 256 KiB by default. An iterator can ask for one fixed size
-//! from the start, and a job for windows that are read in the background ([`super::windows`]). The
-//! kernel's readahead call is not used: it is cut to the device's request size.
+//! A cursor that reads blocks in sequence takes them from one buffer. Reads that fill the buffer
+//! grow from 8 KiB to 256 KiB by default. An iterator can ask for one fixed size, and a job for
+//! windows that threads read in the background ([`super::windows`]). The kernel's `readahead` call
+//! is not used, because it is cut to the device's request size.
 //!
-//! A seek past the page cache reads as far as walks went before ([`super::walks`]). Its read can be
-//! begun ([`Prefetch::begin`]), beside those in other tables, and is waited for when its block is
-//! asked for. So can that of one block alone ([`Prefetch::of_block`]).
+//! With direct I/O a seek reads as many bytes as walks needed before ([`super::walks`]). The read
+//! of a seek ([`Prefetch::begin`]) or of one block ([`Prefetch::of_block`]) can be begun early, so
+//! that reads of several tables overlap; the cursor waits when it asks for the block.
 
 use super::block_file::BlockFile;
 use super::context::ReadContext;
 use super::options::TableOptions;
 use super::stages::StageClock;
-use super::windows::{Coming, LARGE_BLOCK, Stored, Window, Windows};
+use super::windows::{LARGE_BLOCK, PendingWindow, StoredBlock, Window, Windows};
 use esker_env::{DIRECT_ALIGN, RandomAccessFile};
 use esker_format::block::BlockHandle;
 use esker_status::Result;
 use std::sync::Arc;
 
-/// The buffer and what it has learned of the reader's habits.
+/// The buffer, and the access pattern of its reader.
 #[derive(Debug)]
 pub(super) struct Prefetch {
     buf: Vec<u8>,
@@ -40,8 +40,8 @@ pub(super) struct Prefetch {
     /// Of a job that reads in the background.
     windows: Option<Windows>,
     /// A read for a seek.
-    begun: Option<Coming>,
-    /// What the last one brought.
+    begun: Option<PendingWindow>,
+    /// The window of the last read.
     arrived: Option<Window>,
 }
 
@@ -122,7 +122,7 @@ impl Prefetch {
             return;
         }
         let (start, len) = self.span(blocks, handle.offset, len, ahead);
-        self.begun = Some(Coming::begin(&blocks.file, start, len));
+        self.begun = Some(PendingWindow::begin(&blocks.file, start, len));
     }
 
     /// The units of direct I/O that hold a block and what is read ahead: where they begin, and
@@ -137,7 +137,7 @@ impl Prefetch {
         )
     }
 
-    /// Whether the last read for a seek brought these bytes.
+    /// Returns whether the last read for a seek brought these bytes.
     fn arrived(&self, offset: u64, len: usize) -> bool {
         (self.arrived.as_ref()).is_some_and(|window| window.get(offset, len).is_some())
     }
@@ -169,7 +169,7 @@ impl Prefetch {
         Ok(self.arrived(offset, len))
     }
 
-    /// Whether others read for it, ahead of the reader.
+    /// Returns whether threads of the pool read ahead of the reader.
     pub(super) fn is_behind(&self) -> bool {
         self.windows.is_some()
     }
@@ -190,7 +190,7 @@ impl Prefetch {
         offset: u64,
         len: usize,
         stages: Option<&StageClock>,
-    ) -> Result<Option<Stored<'_>>> {
+    ) -> Result<Option<StoredBlock<'_>>> {
         let (file, end) = (&blocks.file, blocks.end);
         match self.windows {
             Some(ref mut windows) => {
@@ -199,12 +199,12 @@ impl Prefetch {
             }
             None => {
                 let bytes = self.read_here(blocks, offset, len)?;
-                Ok(bytes.map(Stored::Lent))
+                Ok(bytes.map(StoredBlock::Lent))
             }
         }
     }
 
-    /// The same out of the one buffer, or of what a seek has read.
+    /// Reads from the one buffer, or from the bytes that a seek has read.
     fn read_here(&mut self, blocks: &BlockFile, offset: u64, len: usize) -> Result<Option<&[u8]>> {
         let sequential = offset == self.expected;
         if !sequential {

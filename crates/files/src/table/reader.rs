@@ -11,7 +11,7 @@ use super::fetch::Fetcher;
 use super::filter::TableFilter;
 use super::filter_block::FilterBlock;
 use super::options::{IndexType, TableOptions, TableReaderOptions};
-use super::partitions::{BlockRef, Kind, Partitions};
+use super::partitions::{BlockRef, HandleKind, Partitions};
 use super::prefetch::Prefetch;
 use super::work::{ReadFigure, add_read_work};
 use esker_cache::{CacheFull, CacheKey, Flight, Priority};
@@ -139,7 +139,7 @@ impl TableReader {
         &self,
         ctx: &ReadContext,
         handle: BlockHandle,
-        kind: Kind,
+        kind: HandleKind,
         cached: bool,
         prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
@@ -170,13 +170,13 @@ impl TableReader {
         }
         let filled = cache.filter(|_| ctx.fill_cache);
         // Indexes are left out: parsing one may ask the application's comparator.
-        let alone = filled.filter(|_| !matches!(kind, Kind::Index(_)));
+        let alone = filled.filter(|_| !matches!(kind, HandleKind::Index(_)));
         let _flight = match alone.map(|cache| self.begin_read(cache, handle, kind)) {
             Some(Err(found)) => return Ok(found),
             Some(Ok(flight)) => Some(flight),
             None => None,
         };
-        let dict = if matches!(kind, Kind::Data) {
+        let dict = if matches!(kind, HandleKind::Data) {
             self.dict.as_ref()
         } else {
             None
@@ -207,11 +207,11 @@ impl TableReader {
         }
     }
 
-    fn count_hit(&self, kind: Kind, charge: usize, counters: &ReadCounters) {
+    fn count_hit(&self, kind: HandleKind, charge: usize, counters: &ReadCounters) {
         let hits = match kind {
-            Kind::Data => &counters.data_hits,
-            Kind::Index(_) => &counters.index_hits,
-            Kind::Filter => &counters.filter_hits,
+            HandleKind::Data => &counters.data_hits,
+            HandleKind::Index(_) => &counters.index_hits,
+            HandleKind::Filter => &counters.filter_hits,
         };
         bump(hits, 1);
         if let Some(o) = &self.options.observer {
@@ -224,7 +224,7 @@ impl TableReader {
         &self,
         ctx: &ReadContext,
         handle: BlockHandle,
-        kind: Kind,
+        kind: HandleKind,
         counters: &ReadCounters,
     ) -> Result<BlockRef<'_>> {
         if let Some(cache) = &self.cache
@@ -247,14 +247,14 @@ impl TableReader {
         }
     }
 
-    /// Whether reads of the table may wait for the device, so that several are better begun at
-    /// once. A filesystem without direct I/O reads through the page cache though it was asked not
-    /// to.
+    /// Returns whether reads of the table may wait for the device, so that several are better begun
+    /// at once. A filesystem without direct I/O reads through the page cache though it was asked
+    /// not to.
     pub fn begins_reads(&self, ctx: &ReadContext) -> bool {
         !ctx.cache_only && (ctx.async_io || self.fetcher.blocks.file.is_direct())
     }
 
-    /// Whether a data block needs no read: it is in the cache, or the file is mapped.
+    /// Returns whether a data block needs no read: it is in the cache, or the file is mapped.
     pub(super) fn has_at_hand(&self, handle: BlockHandle) -> bool {
         let len = usize::try_from(handle.size).unwrap_or(usize::MAX);
         let cache = self.cache.as_ref();
@@ -268,7 +268,12 @@ impl TableReader {
     }
 
     #[inline]
-    fn cached(&self, cache: &BlockCache, handle: BlockHandle, kind: Kind) -> Option<SharedBlock> {
+    fn cached(
+        &self,
+        cache: &BlockCache,
+        handle: BlockHandle,
+        kind: HandleKind,
+    ) -> Option<SharedBlock> {
         let found = cache.lookup(self.cache_id.block(handle.offset));
         found.filter(|block| kind.fits(block))
     }
@@ -279,7 +284,7 @@ impl TableReader {
         &self,
         cache: &'a BlockCache,
         handle: BlockHandle,
-        kind: Kind,
+        kind: HandleKind,
     ) -> std::result::Result<Flight<'a>, SharedBlock> {
         loop {
             let flight = cache.begin_read(self.cache_id.block(handle.offset));
@@ -299,9 +304,9 @@ impl TableReader {
         cache: &BlockCache,
         ctx: &ReadContext,
         handle: BlockHandle,
-        kind: Kind,
+        kind: HandleKind,
     ) -> Option<Result<SharedBlock>> {
-        if !matches!(kind, Kind::Data) {
+        if !matches!(kind, HandleKind::Data) {
             return None;
         }
         let key = self.cache_id.block(handle.offset);
@@ -321,13 +326,13 @@ impl TableReader {
         &self,
         cache: &BlockCache,
         handle: BlockHandle,
-        kind: Kind,
+        kind: HandleKind,
         block: CachedBlock,
         insert: Insert,
     ) -> Result<SharedBlock> {
         let table = &self.options.table;
         let priority = match kind {
-            Kind::Data => Priority::Low,
+            HandleKind::Data => Priority::Low,
             _ if table.cache_index_and_filter_blocks_with_high_priority => Priority::High,
             _ => Priority::Low,
         };
@@ -346,13 +351,13 @@ impl TableReader {
         &self,
         handle: BlockHandle,
         bytes: Vec<u8>,
-        kind: Kind,
+        kind: HandleKind,
     ) -> Result<CachedBlock> {
         let place = |e| self.fetcher.place(e, handle);
         Ok(match kind {
-            Kind::Data => CachedBlock::Data(Block::parse_data(bytes).map_err(place)?),
-            Kind::Filter => CachedBlock::Filter(FilterBlock::new(bytes)),
-            Kind::Index(form) => {
+            HandleKind::Data => CachedBlock::Data(Block::parse_data(bytes).map_err(place)?),
+            HandleKind::Filter => CachedBlock::Filter(FilterBlock::new(bytes)),
+            HandleKind::Index(form) => {
                 let block = Block::parse(bytes).map_err(place)?;
                 let index = IndexBlock::parse(&block, form, self.order(), self.fetcher.blocks.end);
                 CachedBlock::Index(index.map_err(place)?)
@@ -369,7 +374,7 @@ impl TableReader {
         prefetch: Option<&mut Prefetch>,
         counters: &ReadCounters,
     ) -> Result<SharedBlock> {
-        self.load(ctx, handle, Kind::Data, true, prefetch, counters)
+        self.load(ctx, handle, HandleKind::Data, true, prefetch, counters)
     }
 
     /// The index block that the footer names.
@@ -379,7 +384,7 @@ impl TableReader {
             None => self.load(
                 ctx,
                 self.index_handle,
-                Kind::Index(self.form),
+                HandleKind::Index(self.form),
                 true,
                 None,
                 counters,
@@ -395,7 +400,12 @@ impl TableReader {
     ) -> Result<BlockRef<'_>> {
         match &self.index_slot {
             Some(held) => Ok(BlockRef::Borrowed(held)),
-            None => self.load_briefly(ctx, self.index_handle, Kind::Index(self.form), counters),
+            None => self.load_briefly(
+                ctx,
+                self.index_handle,
+                HandleKind::Index(self.form),
+                counters,
+            ),
         }
     }
 
@@ -407,7 +417,7 @@ impl TableReader {
         handle: BlockHandle,
         counters: &ReadCounters,
     ) -> Result<SharedBlock> {
-        let kind = Kind::Index(self.form);
+        let kind = HandleKind::Index(self.form);
         let part = self.partition(&self.partitions, ctx, i, handle, kind, counters)?;
         match part.index() {
             Some(leaf) if leaf.is_empty() => {
@@ -425,7 +435,7 @@ impl TableReader {
         ctx: &ReadContext,
         i: usize,
         handle: BlockHandle,
-        kind: Kind,
+        kind: HandleKind,
         counters: &ReadCounters,
     ) -> Result<SharedBlock> {
         if let Some(block) = held.get(i) {
@@ -437,8 +447,8 @@ impl TableReader {
         Ok(block)
     }
 
-    /// Whether the internal key `internal` and the user key `upper` (without timestamp) have one
-    /// prefix, by the extractor that the filter was made with.
+    /// Returns whether the internal key `internal` and the user key `upper` (without timestamp)
+    /// have one prefix, by the extractor that the filter was made with.
     pub(super) fn has_prefix_of(&self, internal: &[u8], upper: &[u8]) -> bool {
         let user = user_key(internal);
         let bare = &user[..user.len().saturating_sub(self.order().timestamp_size())];

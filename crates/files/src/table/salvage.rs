@@ -1,4 +1,4 @@
-//! What can be read of a table that is damaged.
+//! Reads the sound blocks of a damaged table.
 //!
 //! [`Salvage::open`] finds the data blocks: by the index, and where the index or a part of it
 //! cannot be read by searching for blocks whose checksums hold ([`super::search`]).
@@ -33,7 +33,7 @@ use esker_status::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is known of a damaged table from elsewhere.
+/// Facts about a damaged table from elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct SalvageOptions {
     /// The order of its keys.
@@ -59,13 +59,13 @@ pub struct Damage {
     pub after: Option<Vec<u8>>,
     /// A user key at or behind its end; `None` when nothing was read behind it.
     pub before: Option<Vec<u8>>,
-    /// What is wrong.
+    /// The error.
     pub why: String,
 }
 
-/// What [`Salvage::walk`] gave.
+/// Entries and damage that [`Salvage::walk`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Walked {
+pub struct SalvageCounts {
     /// Entries.
     pub entries: u64,
     /// The blocks that they were in.
@@ -78,18 +78,18 @@ pub struct Walked {
 
 /// A part of the data of a table.
 #[derive(Debug)]
-enum Place {
+enum TablePart {
     /// A block, with the index's word for a key at or after its last.
     Block(BlockHandle, Option<Vec<u8>>),
     /// Bytes in which no block was found, and why that had to be tried.
     Gap(u64, u64, String),
 }
 
-impl Place {
+impl TablePart {
     fn offset(&self) -> u64 {
         match self {
-            Place::Block(handle, _) => handle.offset,
-            Place::Gap(start, ..) => *start,
+            TablePart::Block(handle, _) => handle.offset,
+            TablePart::Gap(start, ..) => *start,
         }
     }
 }
@@ -103,8 +103,8 @@ pub struct Salvage {
     dict: Option<Dictionary>,
     tombstones: Vec<RawTombstone>,
     global_seq: Option<Seq>,
-    places: Vec<Place>,
-    /// What of the table is damaged beside its data.
+    places: Vec<TablePart>,
+    /// Damage of the table outside its data.
     notes: Vec<String>,
     lost_tombstones: bool,
     /// Where the data ends, and whether that is more than a guess.
@@ -136,7 +136,7 @@ fn damaged<T>(
     }
 }
 
-/// Whether a block cannot be believed: an unknown codec is the result of damage.
+/// Returns whether a block cannot be believed: an unknown codec is the result of damage.
 fn is_damage(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotSupported)
 }
@@ -278,7 +278,7 @@ impl Salvage {
         &self.tombstones
     }
 
-    /// Whether range deletions are lost, or may be: what would say so is damaged too.
+    /// Returns whether range deletions are lost, or may be: what would say so is damaged too.
     pub fn has_lost_tombstones(&self) -> bool {
         self.lost_tombstones
     }
@@ -288,12 +288,12 @@ impl Salvage {
         self.end.0
     }
 
-    /// Whether it is known where the data ends.
+    /// Returns whether it is known where the data ends.
     pub fn is_end_known(&self) -> bool {
         self.end.1
     }
 
-    /// What is damaged beside data, one line each.
+    /// Returns the damage outside data, one line each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -316,7 +316,7 @@ impl Salvage {
         if !is_top {
             for i in 0..index.len() {
                 let upper = Some(index.user(i).to_vec());
-                self.places.push(Place::Block(index.handle(i), upper));
+                self.places.push(TablePart::Block(index.handle(i), upper));
             }
             return Ok(());
         }
@@ -334,7 +334,7 @@ impl Salvage {
                     for i in 0..part.len() {
                         let upper = Some(part.user(i).to_vec());
                         at = part.handle(i).end().unwrap_or(end);
-                        self.places.push(Place::Block(part.handle(i), upper));
+                        self.places.push(TablePart::Block(part.handle(i), upper));
                     }
                     is_known = true;
                 }
@@ -403,19 +403,19 @@ impl Salvage {
         }
         let found = search.run(is_exact, self.options.skip_unreadable)?;
         for handle in found.blocks {
-            self.places.push(Place::Block(handle, None));
+            self.places.push(TablePart::Block(handle, None));
         }
         for (start, stop) in found.gaps {
             let gap = format!("{why}, and no block was found here");
-            self.places.push(Place::Gap(start, stop, gap));
+            self.places.push(TablePart::Gap(start, stop, gap));
         }
-        self.places.sort_by_key(Place::offset);
+        self.places.sort_by_key(TablePart::offset);
         Ok(())
     }
 
     /// Gives `visit` every entry of the sound blocks in order. The error of `visit` ends the walk.
-    pub fn walk(&self, mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<Walked> {
-        let mut out = Walked::default();
+    pub fn walk(&self, mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<SalvageCounts> {
+        let mut out = SalvageCounts::default();
         let mut last: Vec<u8> = Vec::new();
         // Damages whose end is not known yet.
         let mut open: Vec<Damage> = Vec::new();
@@ -428,8 +428,8 @@ impl Salvage {
                 why,
             };
             let (handle, upper) = match place {
-                Place::Block(handle, upper) => (*handle, upper),
-                Place::Gap(start, stop, why) => {
+                TablePart::Block(handle, upper) => (*handle, upper),
+                TablePart::Gap(start, stop, why) => {
                     open.push(damage(why.clone(), stop - start, None));
                     continue;
                 }

@@ -29,9 +29,9 @@ const LONGEST_FIRST: usize = 256 << 10;
 const EFFORT: u64 = 256;
 const EFFORT_MIN: u64 = 32 << 30;
 
-/// What was found.
+/// Blocks and gaps that a search found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct SearchResult {
     pub(super) blocks: Vec<BlockHandle>,
     /// Where there is something else: start and end.
     pub(super) gaps: Vec<(u64, u64)>,
@@ -54,8 +54,8 @@ pub(super) struct Search<'a> {
     codecs: Vec<Codec>,
 }
 
-/// What a length in question turned out to be.
-enum Tried {
+/// The result of a try to read a block of some length.
+enum BlockProbe {
     /// A block of entries.
     Entries(Block, usize),
     /// Something whose checksum holds, and that holds no entries.
@@ -87,7 +87,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The same for a file whose properties name these codecs.
+    /// Sets the codecs that the properties of the file name.
     pub(super) fn compressed(mut self, with: Vec<Codec>) -> Self {
         self.codecs = with;
         self
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
         ] {
             self.checksum = checksum;
             self.base = 0;
-            if matches!(self.try_here(LONGEST, false), Tried::Entries(..)) {
+            if matches!(self.try_here(LONGEST, false), BlockProbe::Entries(..)) {
                 return Ok(Some((checksum, 0)));
             }
             if let Some(base) = self.guess_base() {
@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
                 ..Search::new(self.fetcher, self.dict, (len + TRAILER) as u64, self.end)
             };
             if next.fill(LONGEST_FIRST).is_ok()
-                && !matches!(next.try_here(LONGEST_FIRST, false), Tried::Nothing)
+                && !matches!(next.try_here(LONGEST_FIRST, false), BlockProbe::Nothing)
             {
                 return Some(base);
             }
@@ -147,8 +147,8 @@ impl<'a> Search<'a> {
 
     /// Searches to the end. When the end `is_exact` all that is found there is data; else it ends
     /// where what follows data begins.
-    pub(super) fn run(mut self, is_exact: bool, skip_unreadable: bool) -> Result<Found> {
-        let mut out = Found::default();
+    pub(super) fn run(mut self, is_exact: bool, skip_unreadable: bool) -> Result<SearchResult> {
+        let mut out = SearchResult::default();
         if self.checksum == ChecksumType::None {
             out.gaps.push((self.at, self.end));
             return Ok(out);
@@ -166,15 +166,15 @@ impl<'a> Search<'a> {
                 Ok(()) => {}
             }
             let mut tried = self.try_here(reach, gap.is_some());
-            if matches!(tried, Tried::Nothing) && !is_exact && gap.is_none() {
+            if matches!(tried, BlockProbe::Nothing) && !is_exact && gap.is_none() {
                 tried = self.try_other(reach);
             }
             match tried {
-                Tried::Entries(block, _) if !is_exact && is_index(&block, &out.blocks) => {
+                BlockProbe::Entries(block, _) if !is_exact && is_index(&block, &out.blocks) => {
                     self.end = self.at;
                     break;
                 }
-                Tried::Entries(_, len) => {
+                BlockProbe::Entries(_, len) => {
                     if let Some(start) = gap.take() {
                         out.gaps.push((start, self.at));
                     }
@@ -188,15 +188,15 @@ impl<'a> Search<'a> {
                     }
                     self.at += (len + TRAILER) as u64;
                 }
-                Tried::Other(_) if !is_exact && gap.is_none() => {
+                BlockProbe::Other(_) if !is_exact && gap.is_none() => {
                     self.end = self.at;
                     break;
                 }
-                Tried::Other(len) => {
+                BlockProbe::Other(len) => {
                     gap.get_or_insert(self.at);
                     self.at += (len + TRAILER) as u64;
                 }
-                Tried::Nothing => {
+                BlockProbe::Nothing => {
                     gap.get_or_insert(self.at);
                     self.at += 1;
                 }
@@ -243,18 +243,18 @@ impl<'a> Search<'a> {
         self.window.get(from..).unwrap_or_default()
     }
 
-    /// Whether a block could end after `len` bytes, and how it is compressed then; cheap.
+    /// Returns the codec of a block that could end after `len` bytes, if one could; cheap.
     fn plausible(&self, len: usize) -> Option<Codec> {
         let bytes = self.ahead();
         let codec = Codec::from_u8(*bytes.get(len)?)?;
         (codec != Codec::None || looks_like_entries(&bytes[..len])).then_some(codec)
     }
 
-    /// What begins here. Where that `is_lost`, only blocks like the others are looked for: there
-    /// are many bytes at which one could begin.
-    fn try_here(&mut self, longest: usize, is_lost: bool) -> Tried {
+    /// Tries to read a block here. Where the place `is_lost`, only blocks like the others are
+    /// looked for: there are many bytes at which one could begin.
+    fn try_here(&mut self, longest: usize, is_lost: bool) -> BlockProbe {
         let Some(most) = self.ahead().len().checked_sub(TRAILER) else {
-            return Tried::Nothing;
+            return BlockProbe::Nothing;
         };
         // Looking at the bytes takes time as well.
         self.left = self.left.saturating_sub(most.min(longest) as u64 / 8);
@@ -269,21 +269,21 @@ impl<'a> Search<'a> {
             self.left = self.left.saturating_sub(len as u64);
             if self.holds(len) {
                 return match self.entries(codec, &self.ahead()[..len]) {
-                    Some(block) => Tried::Entries(block, len),
-                    None => Tried::Other(len),
+                    Some(block) => BlockProbe::Entries(block, len),
+                    None => BlockProbe::Other(len),
                 };
             }
             if self.left == 0 {
                 break;
             }
         }
-        Tried::Nothing
+        BlockProbe::Nothing
     }
 
-    /// Whether something without entries begins here, as a filter, which is not compressed.
-    fn try_other(&mut self, longest: usize) -> Tried {
+    /// Looks for a block without entries here, as a filter, which is not compressed.
+    fn try_other(&mut self, longest: usize) -> BlockProbe {
         let Some(most) = self.ahead().len().checked_sub(TRAILER) else {
-            return Tried::Nothing;
+            return BlockProbe::Nothing;
         };
         for len in 1..=most.min(longest) {
             if self.ahead()[len] != Codec::None as u8 {
@@ -294,13 +294,13 @@ impl<'a> Search<'a> {
                 break;
             }
             if self.holds(len) {
-                return Tried::Other(len);
+                return BlockProbe::Other(len);
             }
         }
-        Tried::Nothing
+        BlockProbe::Nothing
     }
 
-    /// Whether the checksum behind `len` bytes is theirs.
+    /// Returns whether the checksum behind `len` bytes is theirs.
     fn holds(&self, len: usize) -> bool {
         let (body, rest) = self.ahead().split_at(len);
         let stored = u32::from_le_bytes([rest[1], rest[2], rest[3], rest[4]]);
@@ -335,7 +335,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether `bytes` end as an uncompressed block does.
+/// Returns whether `bytes` end as an uncompressed block does.
 fn looks_like_entries(bytes: &[u8]) -> bool {
     let word = |at: usize| {
         let word = bytes.get(at..at + 4)?;
@@ -359,7 +359,8 @@ fn looks_like_entries(bytes: &[u8]) -> bool {
     bytes.first() == Some(&0) && found().unwrap_or(false)
 }
 
-/// Whether a value in `block` is the place of a block that was found: then this is an index.
+/// Returns whether a value in `block` is the place of a block that was found: then this is an
+/// index.
 fn is_index(block: &Block, found: &[BlockHandle]) -> bool {
     let mut cursor = BlockCursor::new(block, KeyOrder::Bytewise);
     cursor.seek_to_first();

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// What a job does to a block.
+/// Operations of a job on a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Stage {
@@ -117,7 +117,7 @@ impl StageTimes {
     }
 }
 
-type Figures = [AtomicU64; STAGES];
+type TimePerStage = [AtomicU64; STAGES];
 
 /// Takes the times of one job.
 #[derive(Debug)]
@@ -136,11 +136,11 @@ pub struct StageClock {
     start_ns: AtomicU64,
     cpu_start_ns: AtomicU64,
     /// Ticks by stage since then, and while others went on.
-    stretch: Figures,
+    stretch: TimePerStage,
     away: AtomicU64,
-    cpu: Figures,
-    wall: Figures,
-    /// What of `cpu` was charged by [`StageClock::charge`].
+    cpu: TimePerStage,
+    wall: TimePerStage,
+    /// The part of `cpu` that [`StageClock::charge`] charged.
     elsewhere: AtomicU64,
 }
 
@@ -161,8 +161,8 @@ impl StageClock {
         Self::of(Arc::clone(&env.clock), Some(Arc::clone(&env.executor)))
     }
 
-    /// The same for a job that somebody waits for with the thread that carries it out: letting
-    /// others go on would only make that take longer.
+    /// Makes the clock of a job that somebody waits for with the thread that carries it out:
+    /// letting others go on would only make that take longer.
     pub fn without_turns(env: &Env) -> Arc<Self> {
         Self::of(Arc::clone(&env.clock), None)
     }
@@ -177,10 +177,10 @@ impl StageClock {
             long: AtomicU64::new(0),
             start_ns: AtomicU64::new(0),
             cpu_start_ns: AtomicU64::new(0),
-            stretch: Figures::default(),
+            stretch: TimePerStage::default(),
             away: AtomicU64::new(0),
-            cpu: Figures::default(),
-            wall: Figures::default(),
+            cpu: TimePerStage::default(),
+            wall: TimePerStage::default(),
             elsewhere: AtomicU64::new(0),
         })
     }
@@ -282,7 +282,7 @@ impl StageClock {
 
     /// The times so far; those of a stretch that has not ended are missing.
     pub fn times(&self) -> StageTimes {
-        let read = |f: &Figures| std::array::from_fn(|i| f[i].load(Relaxed));
+        let read = |f: &TimePerStage| std::array::from_fn(|i| f[i].load(Relaxed));
         StageTimes {
             cpu_ns: read(&self.cpu),
             wall_ns: read(&self.wall),

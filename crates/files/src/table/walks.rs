@@ -15,7 +15,7 @@ const LEVELS: usize = 8;
 const WEIGHT: u32 = 8;
 /// No walk counts for more bytes.
 const LONGEST: u32 = 256 << 10;
-/// What is read beyond the mean, for walks that are longer: at most this many bytes.
+/// Bytes read beyond the mean, for walks that are longer.
 const SLACK: u32 = 8 << 10;
 
 /// The mean length of walks, in bytes beyond the block that a seek found.

@@ -8,7 +8,7 @@ use super::block_file::TRAILER;
 use super::cached::BlockCache;
 use super::context::ReadContext;
 use super::observer::BlockRole;
-use super::partitions::Kind;
+use super::partitions::HandleKind;
 use super::reader::TableReader;
 use esker_cache::Priority;
 use esker_codec::compress::Codec;
@@ -23,14 +23,14 @@ const READ_MAX: u64 = 1 << 20;
 const GAP_MAX: u64 = 16 << 10;
 
 /// Asked before each read, with its bytes; an error ends the loading.
-pub type Patience<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
+pub type LoadThrottle<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 
-/// What became of the blocks that were to be loaded.
+/// Counts of the blocks that were loaded, or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadedBlocks {
     /// Blocks that were loaded.
     pub blocks: u64,
-    /// What the cache charges for them, without its own.
+    /// Charge of the cache for them, without its own memory.
     pub bytes: u64,
     /// Blocks that were there, or for which there was no room.
     pub left_out: u64,
@@ -50,7 +50,7 @@ impl Batch {
         self.handles.first().map_or(0, |h| h.offset)
     }
 
-    /// Whether the block can be read with those that are there.
+    /// Returns whether the block can be read with those that are there.
     fn takes(&self, block: BlockHandle) -> bool {
         self.handles.is_empty()
             || (block.offset >= self.end
@@ -74,7 +74,7 @@ impl TableReader {
     pub fn load_blocks(
         &self,
         offsets: impl Iterator<Item = u64>,
-        patience: Patience<'_>,
+        patience: LoadThrottle<'_>,
         loaded: &mut LoadedBlocks,
     ) -> Result<()> {
         let Some(cache) = self.cache.as_deref() else {
@@ -113,7 +113,7 @@ impl TableReader {
         &self,
         cache: &BlockCache,
         batch: &mut Batch,
-        patience: Patience<'_>,
+        patience: LoadThrottle<'_>,
         loaded: &mut LoadedBlocks,
     ) -> Result<()> {
         let (start, end) = (batch.start(), batch.end);
@@ -153,7 +153,7 @@ impl TableReader {
                 o.decompressed(stored.len(), raw.bytes.len());
             }
         }
-        let decoded = self.decode(block, raw.into_exact(), Kind::Data)?;
+        let decoded = self.decode(block, raw.into_exact(), HandleKind::Data)?;
         let charge = decoded.charge();
         let key = self.cache_id.block(name.offset);
         if !cache.insert_if_room(key, decoded, charge, Priority::Low) {
@@ -169,7 +169,8 @@ impl TableReader {
     }
 }
 
-/// Whether the next place that is wanted is that of `block`. Places before it are of no block.
+/// Returns whether the next place that is wanted is that of `block`. Places before it are of no
+/// block.
 fn is_next(
     offsets: &mut Peekable<impl Iterator<Item = u64>>,
     block: BlockHandle,

@@ -11,7 +11,7 @@
 //! Invariant: `next`, where there is one, begins where `current` ends. One reader at a time.
 
 use super::stages::{Stage, StageClock};
-use esker_env::{AlignedBuf, DIRECT_ALIGN, Filled, PendingRead, RandomAccessFile};
+use esker_env::{AlignedBuf, DIRECT_ALIGN, PendingRead, RandomAccessFile, ReadBuffer};
 use esker_status::Result;
 use std::sync::Arc;
 
@@ -24,18 +24,18 @@ const ALIGN: u64 = DIRECT_ALIGN as u64;
 
 /// A block as it is stored.
 #[derive(Debug)]
-pub(super) enum Stored<'a> {
+pub(super) enum StoredBlock<'a> {
     /// In a buffer that serves for other blocks as well.
     Lent(&'a [u8]),
     /// In memory of its own.
     Own(Vec<u8>),
 }
 
-impl Stored<'_> {
+impl StoredBlock<'_> {
     pub(super) fn as_slice(&self) -> &[u8] {
         match self {
-            Stored::Lent(bytes) => bytes,
-            Stored::Own(bytes) => bytes,
+            StoredBlock::Lent(bytes) => bytes,
+            StoredBlock::Own(bytes) => bytes,
         }
     }
 }
@@ -44,7 +44,7 @@ impl Stored<'_> {
 #[derive(Debug)]
 pub(super) struct Window {
     start: u64,
-    bytes: Filled,
+    bytes: ReadBuffer,
 }
 
 impl Window {
@@ -73,23 +73,23 @@ impl Window {
 
 /// A part that is under way.
 #[derive(Debug)]
-pub(super) struct Coming {
+pub(super) struct PendingWindow {
     start: u64,
     len: usize,
     read: PendingRead,
 }
 
-impl Coming {
+impl PendingWindow {
     /// Begins to read `len` bytes from `start`, as [`Window::read`] takes them.
     pub(super) fn begin(file: &Arc<dyn RandomAccessFile>, start: u64, len: usize) -> Self {
-        Coming {
+        PendingWindow {
             start,
             len,
             read: Arc::clone(file).begin_read(start, len),
         }
     }
 
-    /// Whether `offset` lies in it.
+    /// Returns whether `offset` lies in it.
     pub(super) fn has(&self, offset: u64) -> bool {
         offset >= self.start && offset - self.start < self.len as u64
     }
@@ -103,7 +103,7 @@ impl Coming {
     }
 }
 
-/// What is read, where its blocks end, and on whose account.
+/// The file that is read, where its blocks end, and the clock that takes its time.
 #[derive(Clone, Copy, Debug)]
 struct Source<'a> {
     file: &'a Arc<dyn RandomAccessFile>,
@@ -118,7 +118,7 @@ pub(super) struct Windows {
     own: Option<Arc<dyn RandomAccessFile>>,
     size: u64,
     current: Option<Window>,
-    next: Option<Coming>,
+    next: Option<PendingWindow>,
     /// A block out of two windows, unless it is large.
     joined: Vec<u8>,
 }
@@ -144,7 +144,7 @@ impl Windows {
         offset: u64,
         len: usize,
         stages: Option<&StageClock>,
-    ) -> Result<Stored<'_>> {
+    ) -> Result<StoredBlock<'_>> {
         let here = self.current.as_ref();
         if here.is_none_or(|w| w.get(offset, len).is_none()) {
             let file = &self.own.clone().unwrap_or_else(|| Arc::clone(file));
@@ -155,7 +155,7 @@ impl Windows {
         }
         let here = self.current.as_ref();
         let bytes = here.and_then(|w| w.get(offset, len)).unwrap_or(&[]);
-        Ok(Stored::Lent(bytes))
+        Ok(StoredBlock::Lent(bytes))
     }
 
     /// Makes the window that has `offset` the current one; false when the block does not end in it.
@@ -192,7 +192,7 @@ impl Windows {
     /// Begins to read the window at `start`, unless the blocks end there.
     fn begin(&mut self, of: Source<'_>, start: u64) {
         let len = span(start, self.size, of.end);
-        self.next = (len > 0).then(|| Coming::begin(of.file, start, len));
+        self.next = (len > 0).then(|| PendingWindow::begin(of.file, start, len));
     }
 
     /// Waits for the next window, makes it the current one and begins to read the one behind it;
@@ -218,7 +218,7 @@ impl Windows {
     }
 
     /// A block that begins in the current window and ends in another.
-    fn join(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<Stored<'_>> {
+    fn join(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<StoredBlock<'_>> {
         let mut joined = if len >= LARGE_BLOCK {
             Vec::with_capacity(len)
         } else {
@@ -240,10 +240,10 @@ impl Windows {
             joined.extend_from_slice(&more[..n]);
         }
         if len >= LARGE_BLOCK {
-            return Ok(Stored::Own(joined));
+            return Ok(StoredBlock::Own(joined));
         }
         self.joined = joined;
-        Ok(Stored::Lent(&self.joined))
+        Ok(StoredBlock::Lent(&self.joined))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the reads of one thread took: blocks, filters, comparisons of keys.
+//! Work of the reads of one thread: blocks, filters, comparisons of keys.
 //!
 //! Each thread has its own figures, so counting takes no lock and no atomic operation. The perf
 //! context shows them, and the read amplification of a family is a sum of differences of them. A
@@ -69,14 +69,14 @@ figures! {
     RecentSkipped,
 }
 
-struct Figures {
+struct WorkCounters {
     is_counting: Cell<bool>,
     figures: [Cell<u64>; ReadFigure::COUNT],
 }
 
 thread_local! {
-    static FIGURES: Figures = const {
-        Figures {
+    static FIGURES: WorkCounters = const {
+        WorkCounters {
             is_counting: Cell::new(true),
             figures: [const { Cell::new(0) }; ReadFigure::COUNT],
         }
@@ -93,7 +93,7 @@ impl ReadWork {
         FIGURES.with(|f| ReadWork(std::array::from_fn(|i| f.figures[i].get())))
     }
 
-    /// What was added since `before`.
+    /// Returns the work added since `before`.
     pub fn since(&self, before: &ReadWork) -> ReadWork {
         ReadWork(std::array::from_fn(|i| self.0[i].wrapping_sub(before.0[i])))
     }
@@ -137,7 +137,7 @@ pub fn set_read_work(work: &ReadWork) {
     });
 }
 
-/// Whether the calling thread counts; it does unless told otherwise.
+/// Sets whether the calling thread counts; it does unless this sets it otherwise.
 pub fn set_read_work_counting(counts: bool) {
     FIGURES.with(|f| f.is_counting.set(counts));
 }

@@ -1,5 +1,4 @@
-//! What is done to a file of a database at rest: values with a text of their own, which replays
-//! them.
+//! Changes of a file of a database at rest: values with a text of their own, which replays them.
 
 use crate::Rng;
 use crate::disk::{Image, Node};
@@ -9,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What is done to one file.
+/// A change of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// One bit is the other one: byte and bit.
@@ -37,7 +36,7 @@ pub const MODES: [&str; 4] = [
 pub struct Damage {
     /// The file's path.
     pub path: String,
-    /// What is done to it.
+    /// The change.
     pub change: Change,
     /// The recovery mode of the open that follows: an index into [`MODES`].
     pub mode: usize,

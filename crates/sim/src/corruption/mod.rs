@@ -24,12 +24,12 @@ use crate::Rng;
 use crate::crash::{Point, Variant};
 use crate::disk::{Image, Node, SimFs};
 use crate::model::drive::Session;
-use crate::model::judge::{Kind, violation};
+use crate::model::judge::{ViolationKind, violation};
 use crate::model::readers::prints;
-use crate::model::readers::{Found, Prints, Reader};
+use crate::model::readers::{Prints, Reader, ReaderView};
 use crate::model::settings::{DIR, Settings};
 use crate::model::state::State;
-use crate::run::{self, Failure, Story};
+use crate::run::{self, Failure, RunPart};
 use crate::seed_sweep::threads;
 use crate::sim_env::SimEnv;
 use esker::merge_operator::{Base, FailureScope, Merged};
@@ -77,12 +77,12 @@ enum Origin {
 /// A database to damage.
 #[derive(Debug)]
 pub struct Subject {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
     settings: Option<Settings>,
     origin: Origin,
     image: Image,
-    /// What each family holds.
+    /// The print of each family.
     whole: BTreeMap<Arc<str>, u64>,
     /// The tables and blob files that are there after it was opened and closed: the others were
     /// obsolete.
@@ -91,7 +91,7 @@ pub struct Subject {
     earlier: Vec<State>,
 }
 
-/// What became of a damaged database.
+/// Result of the damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It reads as before.
@@ -269,7 +269,7 @@ impl Subject {
             None => {
                 let mut options = Options::new().create_if_missing(true);
                 options = options.env(world.env(disk, 1));
-                options.family.merge_operator = Some(Arc::new(Joined));
+                options.family.merge_operator = Some(Arc::new(JoinOperator));
                 options
             }
         };
@@ -376,7 +376,7 @@ impl Subject {
         &self,
         world: &SimEnv,
         damage: &Damage,
-        read: &[Found],
+        read: &[ReaderView],
     ) -> std::result::Result<(), String> {
         let Some(image) = self.damaged(damage) else {
             return Ok(());
@@ -393,7 +393,7 @@ impl Subject {
         read.iter().try_for_each(|r| r.agrees(opened.as_ref()))
     }
 
-    /// What readers find before anybody opens the database for writing. A secondary instance has a
+    /// Checks the readers before anybody opens the database for writing. A secondary instance has a
     /// mode of its own for the ends of logs, so it comes behind, where that is the mode of the
     /// writer too, and need only refuse what a writer refuses.
     fn read_first(
@@ -401,7 +401,7 @@ impl Subject {
         world: &SimEnv,
         damage: &Damage,
         image: &Image,
-    ) -> std::result::Result<Vec<Found>, String> {
+    ) -> std::result::Result<Vec<ReaderView>, String> {
         let tolerates = MODES[damage.mode] == "kTolerateCorruptedTailRecords";
         let readers = [Reader::ReadOnly, Reader::Secondary];
         let readers = readers.into_iter().take(1 + usize::from(tolerates));
@@ -476,7 +476,7 @@ impl Subject {
         Ok(Outcome::Reported)
     }
 
-    /// Whether the directory is now as one of a database that went no further.
+    /// Returns whether the directory is now as one of a database that went no further.
     fn is_unnoticeable(&self, damage: &Damage) -> bool {
         let files = self.image.list();
         let is_log = damage.path.ends_with(".log");
@@ -503,7 +503,7 @@ impl Subject {
     }
 }
 
-/// Whether a file is a table whose writer made no checksums.
+/// Returns whether a file is a table whose writer made no checksums.
 fn is_unchecked(path: &str, files: &BTreeMap<String, Arc<Vec<u8>>>) -> bool {
     let footer = files.get(path).filter(|_| path.ends_with(".sst"));
     let footer = footer.map(|bytes| {
@@ -513,7 +513,7 @@ fn is_unchecked(path: &str, files: &BTreeMap<String, Arc<Vec<u8>>>) -> bool {
     footer.is_some_and(|f| f.is_ok_and(|f| f.checksum as u8 == 0))
 }
 
-/// Whether a log or MANIFEST of `bytes` ends where a record ends.
+/// Returns whether a log or MANIFEST of `bytes` ends where a record ends.
 fn ends_between_records(path: &str, bytes: Vec<u8>) -> bool {
     let number = parse_file_name(path.rsplit('/').next().unwrap_or(path));
     let number = match number {
@@ -543,9 +543,9 @@ fn ends_between_records(path: &str, bytes: Vec<u8>) -> bool {
 }
 
 /// The merge operator that the databases of others were written with: operands joined by commas.
-struct Joined;
+struct JoinOperator;
 
-impl MergeOperator for Joined {
+impl MergeOperator for JoinOperator {
     fn name(&self) -> &str {
         "CatOp"
     }
@@ -689,7 +689,7 @@ pub fn turn(seed: u64, cases: u64, counts: &mut run::Counts) -> Vec<Failure> {
         seed,
         story,
         cuts: Vec::new(),
-        violation: violation(Kind::Broken, rule),
+        violation: violation(ViolationKind::Broken, rule),
         left: String::new(),
     };
     let mut failures = Vec::new();
@@ -701,13 +701,13 @@ pub fn turn(seed: u64, cases: u64, counts: &mut run::Counts) -> Vec<Failure> {
             seed,
             Extent::Some(cases),
             |damage, rule| {
-                failures.push(failure(Story::Rot(damage.to_string()), rule.to_owned()));
+                failures.push(failure(RunPart::Rot(damage.to_string()), rule.to_owned()));
             },
         )
     });
     match done {
         Ok(done) => counts.damages += done.cases,
-        Err(e) => failures.push(failure(Story::Crash, e.to_string())),
+        Err(e) => failures.push(failure(RunPart::Crash, e.to_string())),
     }
     failures
 }

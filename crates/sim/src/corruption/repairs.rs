@@ -14,9 +14,9 @@ use crate::Rng;
 use crate::crash::{Cut, Point, VARIANTS};
 use crate::disk::{Image, SimFs};
 use crate::model::area::Area;
-use crate::model::judge::{Kind, violation};
+use crate::model::judge::{ViolationKind, violation};
 use crate::model::settings::DIR;
-use crate::run::{Counts, Failure, Story};
+use crate::run::{Counts, Failure, RunPart};
 use crate::sim_env::SimEnv;
 use crate::trial::draw_plan;
 use esker::{Db, Options, RepairReport};
@@ -63,11 +63,11 @@ fn contents(db: &Db) -> Result<Contents> {
 struct Case<'a> {
     subject: &'a Subject,
     damaged: Image,
-    /// What was done to it.
+    /// The damage, as text.
     told: String,
-    /// What it shows when it is opened as it is; `None` when that fails.
+    /// Its contents when it is opened as it is; `None` when that fails.
     before: Option<Contents>,
-    /// What it shows after a repair that nothing disturbed.
+    /// Its contents after a repair that nothing disturbed.
     repaired: Contents,
 }
 
@@ -182,7 +182,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// What an interruption left is repaired again, and is then what it has to be.
+    /// Repairs again after an interruption, and checks the result.
     fn again(&self, left: &Image) -> std::result::Result<(), String> {
         let told = &self.told;
         let disk = SimFs::from_image(left.clone()).without_log();
@@ -259,9 +259,9 @@ fn play<R>(seed: u64, part: impl FnOnce(&SimEnv) -> R) -> R {
 pub fn turn(seed: u64, (cuts, faults): (usize, usize), counts: &mut Counts) -> Vec<Failure> {
     let failure = |text: String| Failure {
         seed,
-        story: Story::Repair(text.clone()),
+        story: RunPart::Repair(text.clone()),
         cuts: Vec::new(),
-        violation: violation(Kind::Broken, text),
+        violation: violation(ViolationKind::Broken, text),
         left: String::new(),
     };
     let mut rng = Rng::new(seed ^ 0x6d65_6e64);

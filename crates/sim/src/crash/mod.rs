@@ -33,9 +33,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What a disk writes whole.
+/// The unit that a disk writes whole.
 pub const SECTOR: usize = 512;
-/// What a filesystem allocates.
+/// The unit that a filesystem allocates.
 const PAGE: usize = 4096;
 
 /// Which of the possible states.
@@ -78,7 +78,7 @@ pub const VARIANTS: &[(Variant, &str)] = &[
 ];
 
 impl Variant {
-    /// Whether the seed makes a difference.
+    /// Returns whether the seed makes a difference.
     pub fn is_random(self) -> bool {
         matches!(
             self,
@@ -144,9 +144,9 @@ impl FromStr for Cut {
 /// A file at a point of the log.
 #[derive(Clone, Debug, Default)]
 struct FileState {
-    /// What is sure.
+    /// The durable bytes.
     durable: Arc<Vec<u8>>,
-    /// What a process sees.
+    /// The bytes that a process sees.
     current: Arc<Vec<u8>>,
     /// Lengths that it had since it was last synced.
     ends: Vec<usize>,
@@ -340,7 +340,7 @@ impl Point {
         });
     }
 
-    /// Whether anything is not sure.
+    /// Returns whether anything is not sure.
     pub fn has_unsure(&self) -> bool {
         !self.changes.is_empty() || self.files.iter().any(|f| !f.is_sure())
     }
@@ -522,7 +522,7 @@ fn torn(file: &FileState, rng: &mut Rng) -> Vec<u8> {
     out
 }
 
-/// What ext4 leaves of a file that was written back up to `end`.
+/// Returns the bytes that ext4 leaves of a file written back up to `end`.
 fn prefix(file: &FileState, end: usize, rng: &mut Rng) -> Vec<u8> {
     let end = end.max(file.allocated).min(file.current.len());
     let mut out = file.current[..end].to_vec();
@@ -538,7 +538,7 @@ fn prefix(file: &FileState, end: usize, rng: &mut Rng) -> Vec<u8> {
     out
 }
 
-/// What is sure of one file at the end of `log`.
+/// Returns the durable bytes of one file at the end of `log`.
 pub(crate) fn durable_bytes(log: &DiskLog, file: Ino) -> Vec<u8> {
     let mut state = FileState::default();
     if let Some(bytes) = log.base.files.get(file.0 as usize) {

@@ -29,10 +29,10 @@ mod file;
 pub use crate::disk_log::{DirNo, DiskLog, Image, Ino, Node, Op, Pages, Place, ROOT};
 
 use crate::disk_log::overwrite;
-use crate::fault::{Call, Failure, Faults, Plan};
+use crate::fault::{Call, Failure, FaultSpec, Faults};
 use esker_env::{
-    DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions, Unnamed, WritableFile,
-    WriteOptions, lock_held_here, reuse_file,
+    DirEntry, FileLock, FileSystem, Metadata, RandomAccessFile, ReadOptions, UnnamedFile,
+    WritableFile, WriteOptions, lock_held_here, reuse_file,
 };
 use esker_status::{Error, Result};
 use esker_sync::{Mutex, MutexGuard, Rank};
@@ -53,7 +53,7 @@ const ENOTEMPTY: i32 = 39;
 /// When every file was last changed: the simulation has no use for more.
 const MODIFIED: u64 = 1_700_000_000;
 
-/// What `free_space` says.
+/// The answer of `free_space`.
 const FREE_SPACE: u64 = 1 << 50;
 
 fn refused(doing: &str, path: &Path, errno: i32) -> Error {
@@ -75,7 +75,7 @@ fn parts(path: &Path) -> Vec<String> {
 
 /// The present state, the log, and what is to fail.
 #[derive(Debug)]
-struct State {
+struct DiskState {
     files: Vec<Arc<Vec<u8>>>,
     dirs: Vec<BTreeMap<Arc<str>, Node>>,
     locks: BTreeSet<PathBuf>,
@@ -90,7 +90,7 @@ struct State {
     open: BTreeMap<Ino, usize>,
 }
 
-impl State {
+impl DiskState {
     fn note(&mut self, op: Op) {
         if self.recording {
             self.log.ops.push(op);
@@ -179,7 +179,7 @@ impl State {
         file
     }
 
-    /// Whether nobody has `file` open, and it has no second name.
+    /// Returns whether nobody has `file` open, and it has no second name.
     fn is_unseen(&self, file: Ino) -> bool {
         let nodes = self.dirs.iter().flat_map(BTreeMap::values);
         let names = nodes.filter(|node| **node == Node::File(file)).count();
@@ -196,17 +196,17 @@ impl State {
 /// The shared disk behind a [`SimFs`] and its open files, as one process sees it.
 #[derive(Clone, Debug)]
 struct Disk {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<DiskState>>,
     process: u64,
 }
 
 impl Disk {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DiskState> {
         self.state.lock()
     }
 
     /// A call begins: whether it is to fail, and the disk for it.
-    fn enter(&self, call: Call, path: &Path) -> (MutexGuard<'_, State>, Option<Failure>) {
+    fn enter(&self, call: Call, path: &Path) -> (MutexGuard<'_, DiskState>, Option<Failure>) {
         let mut state = self.lock();
         if state.process != self.process {
             return (state, Some(Failure::Errno(EIO)));
@@ -217,7 +217,7 @@ impl Disk {
     }
 
     /// Counts a handle on `file`.
-    fn hold(&self, state: &mut State, file: Ino) -> OpenHandle {
+    fn hold(&self, state: &mut DiskState, file: Ino) -> OpenHandle {
         *state.open.entry(file).or_default() += 1;
         OpenHandle {
             disk: self.clone(),
@@ -226,7 +226,7 @@ impl Disk {
     }
 
     /// The disk for a call that is not to fail.
-    fn call(&self, call: Call, path: &Path) -> Result<MutexGuard<'_, State>> {
+    fn call(&self, call: Call, path: &Path) -> Result<MutexGuard<'_, DiskState>> {
         match self.enter(call, path) {
             (state, None) => Ok(state),
             (_, Some(failure)) => Err(refused(call.name(), path, failure.errno())),
@@ -259,7 +259,7 @@ impl SimFs {
                 process: 0,
                 state: Arc::new(Mutex::new(
                     Rank::new(u16::MAX - 2, "simulated disk"),
-                    State {
+                    DiskState {
                         files: image.files.clone(),
                         dirs: image.dirs.clone(),
                         locks: BTreeSet::new(),
@@ -312,7 +312,7 @@ impl SimFs {
         self.disk.lock().log.clone()
     }
 
-    /// What a process would find now.
+    /// Returns the disk as a process would find it now.
     pub fn image(&self) -> Image {
         let state = self.disk.lock();
         Image {
@@ -327,11 +327,11 @@ impl SimFs {
     }
 
     /// Fails calls as `plan` says from now on.
-    pub fn inject(&self, plan: &Plan) {
+    pub fn inject(&self, plan: &FaultSpec) {
         self.disk.lock().faults = Some(Faults::new(plan.clone()));
     }
 
-    /// What fails by now comes to an end: space is back, the cable is in again.
+    /// Ends the failures: space is back, the cable is in again.
     pub fn heal(&self) {
         if let Some(faults) = &mut self.disk.lock().faults {
             faults.heal();
@@ -383,7 +383,7 @@ impl FileSystem for SimFs {
         path: &Path,
         options: WriteOptions,
     ) -> Result<Box<dyn WritableFile>> {
-        let over = Unnamed::over(self.clone(), spare, path, |temporary| {
+        let over = UnnamedFile::over(self.clone(), spare, path, |temporary| {
             let state = self.disk.lock();
             let is_unseen = state.is_unseen(state.file("open for writing over", temporary)?);
             drop(state);

@@ -168,7 +168,7 @@ fn plans_and_cuts_are_read_as_they_are_printed() {
     let mut rng = crate::Rng::new(5);
     for _ in 0..500 {
         let plan = crate::trial::draw_plan(&mut rng, None);
-        assert_eq!(plan.to_string().parse::<Plan>().expect("reads"), plan);
+        assert_eq!(plan.to_string().parse::<FaultSpec>().expect("reads"), plan);
     }
     for (variant, _) in crate::crash::VARIANTS {
         let cut = crate::crash::Cut {
@@ -181,5 +181,5 @@ fn plans_and_cuts_are_read_as_they_are_printed() {
             cut
         );
     }
-    assert!("append:wal:x:EIO:once".parse::<Plan>().is_err());
+    assert!("append:wal:x:EIO:once".parse::<FaultSpec>().is_err());
 }

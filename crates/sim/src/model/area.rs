@@ -24,7 +24,7 @@ const AREAS: &[Area] = &[
     Area::Threads,
 ];
 
-/// What the workload of `seed` is about, when it is about a part.
+/// Returns the area of the workload of `seed`, when it has one.
 pub fn area_of(seed: u64) -> Option<Area> {
     let about = seed % 4 == 3;
     about.then(|| AREAS[(seed / 4 % AREAS.len() as u64) as usize])

@@ -8,8 +8,8 @@
 //!
 //! Used by one thread.
 
-use super::drive::{History, Prepared, Session};
-use super::judge::{self, Kind, Violation, violation};
+use super::drive::{History, PreparedBatches, Session};
+use super::judge::{self, Violation, ViolationKind, violation};
 use super::readers;
 use super::settings::Settings;
 use super::state::Backup;
@@ -73,7 +73,8 @@ pub fn check(
     if history.backups.is_empty() {
         return Ok(false);
     }
-    let broken = |what: &str, e: &Error| violation(Kind::Broken, format!("backup: {what}: {e}"));
+    let broken =
+        |what: &str, e: &Error| violation(ViolationKind::Broken, format!("backup: {what}: {e}"));
     let engine = engine(world, &history.settings, disk).map_err(|e| broken("open", &e))?;
     if let Some((id, e)) = engine.get_corrupted_backups().first() {
         return Err(broken(&format!("{id} is damaged"), e));
@@ -90,7 +91,10 @@ pub fn check(
     let is_sure = |b: &&Backup| b.made <= at && b.deleted.is_none_or(|p| p >= at);
     let sure: Vec<&Backup> = history.backups.iter().filter(is_sure).collect();
     if let Some(gone) = sure.iter().find(|b| !listed.contains(&b.id)) {
-        return Err(violation(Kind::Lost, format!("backup {} is gone", gone.id)));
+        return Err(violation(
+            ViolationKind::Lost,
+            format!("backup {} is gone", gone.id),
+        ));
     }
     if sure.is_empty() {
         return Ok(false);
@@ -111,7 +115,7 @@ pub fn check(
             "backup {} shows another state than it was made of",
             backup.id
         );
-        Err(violation(Kind::Broken, text))
+        Err(violation(ViolationKind::Broken, text))
     }
 }
 
@@ -141,18 +145,18 @@ pub(super) fn open_copy(
 }
 
 /// Reads all that a copy shows.
-pub(super) fn look(db: &Db) -> Result<judge::Found> {
+pub(super) fn look(db: &Db) -> Result<judge::DatabaseContents> {
     let handles: BTreeMap<_, _> = db
         .families()
         .into_iter()
         .map(|f| (Arc::from(f.name()), f))
         .collect();
-    let prepared: Prepared = db
+    let prepared: PreparedBatches = db
         .take_prepared_transactions()
         .into_iter()
         .map(|(name, batch)| (Arc::from(String::from_utf8_lossy(&name)), batch))
         .collect();
-    Ok(judge::Found {
+    Ok(judge::DatabaseContents {
         prints: readers::prints(db, &handles)?,
         prepared: Some(prepared),
     })

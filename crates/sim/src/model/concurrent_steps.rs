@@ -1,4 +1,4 @@
-//! What a workload does between its steps, where the settings want it: files are ingested,
+//! Operations of a workload between its steps, where the settings want them: files are ingested,
 //! transactions are prepared and end, several threads write at once, and backups are made.
 //!
 //! An ingestion survives power loss when it returns, and with it all that was acknowledged before.
@@ -17,8 +17,8 @@ use esker_status::{Error, Result};
 use esker_sync::{Arc, Mutex, Rank};
 use std::path::Path;
 
-/// What a thread wrote: where in the model's list, and what became of it.
-struct Wrote {
+/// A write of a thread: its place in the model's list, and its result.
+struct ThreadWrite {
     change: Change,
     seq: u64,
     begun: usize,
@@ -178,13 +178,13 @@ impl Session {
         threads.into_iter().for_each(|t| t.join());
         drop(db);
         let done = std::mem::take(&mut *wrote.lock());
-        let wrote: Vec<Wrote> = done.into_iter().collect::<Result<_>>()?;
+        let wrote: Vec<ThreadWrite> = done.into_iter().collect::<Result<_>>()?;
         self.note_burst(wrote);
         flushed
     }
 
     /// Takes note of what threads wrote, in the order in which it took effect.
-    fn note_burst(&mut self, mut wrote: Vec<Wrote>) {
+    fn note_burst(&mut self, mut wrote: Vec<ThreadWrite>) {
         wrote.sort_by_key(|w| w.seq);
         let manual = self.history.settings.manual_wal_flush;
         for w in wrote {
@@ -214,12 +214,12 @@ fn write_all(
     db: &Db,
     disk: &SimFs,
     work: Vec<(WriteBatch, Batch, WriteOptions)>,
-    wrote: &Mutex<Vec<Result<Wrote, Error>>>,
+    wrote: &Mutex<Vec<Result<ThreadWrite, Error>>>,
 ) {
     for (mut encoded, batch, options) in work {
         let begun = disk.position();
         let done = db.write_opt(&mut encoded, &options);
-        let one = done.map(|()| Wrote {
+        let one = done.map(|()| ThreadWrite {
             change: Change::Write(batch),
             seq: encoded.seq().0,
             begun,

@@ -27,16 +27,16 @@ use std::sync::Arc;
 pub const DEFAULT: &str = "default";
 
 /// Transactions that are prepared, by name.
-pub type Prepared = BTreeMap<Arc<str>, WriteBatch>;
+pub type PreparedBatches = BTreeMap<Arc<str>, WriteBatch>;
 
 /// A call that changed the database.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What it did.
+    /// Its change.
     pub change: Change,
     /// The length of the disk's log before the call.
     pub begun: usize,
-    /// Whether the call returned without an error. When it did not, the change may be there or not.
+    /// True if the call returned without an error. When it did not, the change may be there or not.
     pub acknowledged: bool,
 }
 
@@ -56,8 +56,8 @@ pub struct Life {
 }
 
 impl Life {
-    /// Whether the family must be there when the power goes after operation `at`, and whether it
-    /// may.
+    /// Returns whether the family must be there when the power goes after operation `at`, and
+    /// whether it may.
     pub fn at(&self, at: usize) -> (bool, bool) {
         let before = |p: Option<usize>| p.is_some_and(|p| p <= at);
         let begun = self.drop_begun.is_some_and(|p| p < at);
@@ -70,16 +70,16 @@ impl Life {
 
 /// A call that set [`DIAL`] of a family: making it, changing its options, or opening the database.
 #[derive(Clone, Debug)]
-pub struct Dial {
+pub struct OptionChange {
     /// The family.
     pub family: Arc<str>,
-    /// What it was set to.
+    /// The new value.
     pub value: u64,
     /// The length of the disk's log before the call.
     pub begun: usize,
     /// After it.
     pub ended: usize,
-    /// Whether it returned without an error.
+    /// True if it returned without an error.
     pub is_done: bool,
 }
 
@@ -89,14 +89,14 @@ pub const DIAL: &str = "max_sequential_skip_in_iterations";
 /// Its value after opening.
 const DIAL_AT_OPEN: u64 = 8;
 
-/// What happened.
+/// The history of a run.
 #[derive(Clone, Debug)]
 pub struct History {
     /// The database's options.
     pub settings: Settings,
-    /// What the disk did.
+    /// The log of the disk.
     pub log: DiskLog,
-    /// What was done, in order.
+    /// The events, in order.
     pub events: Vec<Event>,
     /// The state after so many events, without those that failed; one more than events.
     pub states: Vec<State>,
@@ -108,8 +108,8 @@ pub struct History {
     pub went_on: Vec<usize>,
     /// The families.
     pub lives: Vec<Life>,
-    /// What was set, in order.
-    pub dials: Vec<Dial>,
+    /// The settings, in order.
+    pub dials: Vec<OptionChange>,
     /// The backups that were made.
     pub backups: Vec<Backup>,
     /// When the first open returned.
@@ -141,12 +141,12 @@ impl History {
 }
 
 impl History {
-    /// What [`DIAL`] of a family may be in OPTIONS after operation `at`: what was set last, and
-    /// what was being set.
+    /// Returns the values that [`DIAL`] of a family may have in OPTIONS after operation `at`: the
+    /// last one that was set, and the one that was being set.
     pub fn dial_of(&self, family: &str, at: usize) -> Vec<u64> {
         let own = self.dials.iter().filter(|d| &*d.family == family);
         let own: Vec<_> = own.filter(|d| d.begun < at.max(1)).collect();
-        let is_sure = |d: &&Dial| d.is_done && d.ended <= at;
+        let is_sure = |d: &&OptionChange| d.is_done && d.ended <= at;
         let last = own.iter().rposition(is_sure).unwrap_or(0);
         let mut values: Vec<u64> = own[last..].iter().map(|d| d.value).collect();
         // A family that could not be made, and may be there nevertheless, has lost its options.
@@ -171,8 +171,8 @@ pub struct Session {
     db: Option<Db>,
     pub(super) handles: BTreeMap<Arc<str>, FamilyHandle>,
     pub(super) history: History,
-    /// What was found prepared when the database was last opened.
-    recovered: Prepared,
+    /// Transactions that were prepared when the database was last opened.
+    recovered: PreparedBatches,
     /// Names and files that were used.
     pub(super) used: usize,
     /// How often the database was opened.
@@ -201,7 +201,7 @@ impl Session {
             upkeep: Rng::new(seed ^ 0x7570_6b65),
             db: None,
             handles: BTreeMap::new(),
-            recovered: Prepared::new(),
+            recovered: PreparedBatches::new(),
             used: 0,
             opens: 0,
             history: History {
@@ -277,7 +277,7 @@ impl Session {
 
     fn note_dial(&mut self, family: Arc<str>, value: u64, begun: usize, is_done: bool) {
         let ended = self.disk.position();
-        self.history.dials.push(Dial {
+        self.history.dials.push(OptionChange {
             family,
             value,
             begun,
@@ -303,8 +303,8 @@ impl Session {
         done
     }
 
-    /// What was found prepared when the database was last opened.
-    pub fn recovered(&self) -> &Prepared {
+    /// Transactions that were prepared when the database was last opened.
+    pub fn recovered(&self) -> &PreparedBatches {
         &self.recovered
     }
 
@@ -320,7 +320,7 @@ impl Session {
         &self.handles
     }
 
-    /// What happened so far, without the log.
+    /// Returns the history so far, without the log.
     pub fn history(&self) -> &History {
         &self.history
     }

@@ -8,7 +8,7 @@
 //!
 //! Pure functions of a history, a position, and an image; used from any thread.
 
-use super::drive::{DEFAULT, DIAL, History, Prepared, Session, default_batch};
+use super::drive::{DEFAULT, DIAL, History, PreparedBatches, Session, default_batch};
 use super::readers::{Prints, Reader, prints};
 use super::settings::DIR;
 use super::state::{Batch, Change, Record, State};
@@ -22,9 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// What was wrong.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ViolationKind {
     /// The database does not open.
     Unopenable,
     /// Something acknowledged is not there.
@@ -40,9 +40,9 @@ pub enum Kind {
 /// A promise that was not kept.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// What kind.
-    pub kind: Kind,
-    /// What was seen.
+    /// The kind.
+    pub kind: ViolationKind,
+    /// The observation.
     pub text: String,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Violation {
     }
 }
 
-pub(crate) fn violation(kind: Kind, text: impl Into<String>) -> Violation {
+pub(crate) fn violation(kind: ViolationKind, text: impl Into<String>) -> Violation {
     let text = text.into();
     Violation { kind, text }
 }
@@ -92,16 +92,16 @@ fn alternatives(history: &History, n: usize) -> Vec<State> {
 /// This many failed writes are followed in all combinations.
 pub const MOST_FAILED: usize = 6;
 
-/// What a database shows.
+/// Contents of a database.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct DatabaseContents {
     /// The print of each family.
     pub prints: BTreeMap<Arc<str>, u64>,
-    /// What is prepared, where that was asked.
-    pub prepared: Option<Prepared>,
+    /// Prepared transactions, where they were asked for.
+    pub prepared: Option<PreparedBatches>,
 }
 
-pub(super) fn fits(state: &State, found: &Found) -> bool {
+pub(super) fn fits(state: &State, found: &DatabaseContents) -> bool {
     found
         .prints
         .iter()
@@ -109,8 +109,8 @@ pub(super) fn fits(state: &State, found: &Found) -> bool {
         && found.prepared.as_ref().is_none_or(|p| same(p, state))
 }
 
-/// Whether exactly what the state has prepared is prepared.
-fn same(found: &Prepared, state: &State) -> bool {
+/// Returns whether exactly what the state has prepared is prepared.
+fn same(found: &PreparedBatches, state: &State) -> bool {
     found.len() == state.prepared.len()
         && state.prepared.iter().all(|(name, batch)| {
             let wanted = default_batch(batch).ok();
@@ -129,18 +129,18 @@ fn check_families(
         let there = found.contains_key(&life.name);
         if must && !there {
             let text = format!("column family {} is gone", life.name);
-            return Err(violation(Kind::Lost, text));
+            return Err(violation(ViolationKind::Lost, text));
         }
         if there && !may {
             let text = format!("column family {} is there", life.name);
-            return Err(violation(Kind::Ghost, text));
+            return Err(violation(ViolationKind::Ghost, text));
         }
     }
     let known =
         |name: &Arc<str>| &**name == DEFAULT || history.lives.iter().any(|l| l.name == *name);
     match found.keys().find(|name| !known(name)) {
         Some(name) => Err(violation(
-            Kind::Ghost,
+            ViolationKind::Ghost,
             format!("column family {name} was never made"),
         )),
         None => Ok(()),
@@ -155,7 +155,7 @@ pub fn check_options(
     at: usize,
     disk: &SimFs,
 ) -> Result<(), Violation> {
-    let broken = |e: esker::Error| violation(Kind::Broken, format!("options: {e}"));
+    let broken = |e: esker::Error| violation(ViolationKind::Broken, format!("options: {e}"));
     let options = history.settings.options(world, disk).map_err(broken)?;
     let Ok(names) = Db::list_families(DIR, &options) else {
         // Opening says what is the matter.
@@ -164,20 +164,22 @@ pub fn check_options(
     let env = world.env(disk, history.settings.seed);
     let loaded = match load_latest_options(DIR, &env, LoadRules::default()) {
         Err(e) if e.is_not_found() && at < history.opened => return Ok(()),
-        loaded => loaded.map_err(|e| violation(Kind::Unopenable, format!("OPTIONS: {e}")))?,
+        loaded => {
+            loaded.map_err(|e| violation(ViolationKind::Unopenable, format!("OPTIONS: {e}")))?
+        }
     };
     let listed = loaded.families.iter();
     let listed: BTreeSet<&str> = listed.map(|(name, _)| name.as_str()).collect();
     if listed != names.iter().map(String::as_str).collect() {
         let text = format!("OPTIONS has the families {listed:?}, and there are {names:?}");
-        return Err(violation(Kind::Unopenable, text));
+        return Err(violation(ViolationKind::Unopenable, text));
     }
     for (name, options) in &loaded.families {
         let found = options.max_sequential_skip_in_iterations;
         let allowed = history.dial_of(name, at);
         if !allowed.is_empty() && !allowed.contains(&found) {
             let text = format!("OPTIONS has {DIAL}={found} for {name}, allowed are {allowed:?}");
-            return Err(violation(Kind::Lost, text));
+            return Err(violation(ViolationKind::Lost, text));
         }
     }
     Ok(())
@@ -188,7 +190,7 @@ pub fn find_prefix(
     history: &History,
     at: usize,
     process_only: bool,
-    found: &Found,
+    found: &DatabaseContents,
 ) -> Result<(usize, State), Violation> {
     check_families(history, at, &found.prints)?;
     let (least, most) = history.range(at, process_only);
@@ -209,7 +211,11 @@ pub fn find_prefix(
     let all = 0..history.states.len();
     if let Some(n) = all.clone().find(|n| fits(&history.states[*n], found)) {
         let text = format!("the state is after {n} events, allowed are {least} to {most}");
-        let kind = if n < least { Kind::Lost } else { Kind::Ghost };
+        let kind = if n < least {
+            ViolationKind::Lost
+        } else {
+            ViolationKind::Ghost
+        };
         return Err(violation(kind, text));
     }
     let each: Vec<String> = found
@@ -226,14 +232,14 @@ pub fn find_prefix(
             }
         })
         .collect();
-    let names = |p: &Prepared| p.keys().map(|n| format!(" {n}")).collect::<String>();
+    let names = |p: &PreparedBatches| p.keys().map(|n| format!(" {n}")).collect::<String>();
     let prepared = found.prepared.as_ref().map(names).unwrap_or_default();
     let text = format!(
         "the state is after no number of events ({}; prepared:{prepared}); allowed are {least} to {most}: {}",
         each.join(", "),
         tell_events(history, least, most)
     );
-    Err(violation(Kind::Hole, text))
+    Err(violation(ViolationKind::Hole, text))
 }
 
 /// The events between two numbers, in short.
@@ -276,7 +282,7 @@ pub fn open(
     disk: &SimFs,
     seed: u64,
 ) -> Result<Survivor, Violation> {
-    let broken = |e: esker::Error| violation(Kind::Broken, format!("reading: {e}"));
+    let broken = |e: esker::Error| violation(ViolationKind::Broken, format!("reading: {e}"));
     let read = if seed.is_multiple_of(READERS_LOOK_ONCE_IN) {
         let options = history.settings.options(world, disk);
         let options = options.map_err(broken)?;
@@ -287,13 +293,13 @@ pub fn open(
     let opened = Session::open(world, &history.settings, disk, State::default(), seed);
     let agrees = |opened: Result<&Result<Prints>, &esker::Error>| {
         let agreed = read.as_ref().map_or(Ok(()), |read| read.agrees(opened));
-        agreed.map_err(|text| violation(Kind::Broken, text))
+        agreed.map_err(|text| violation(ViolationKind::Broken, text))
     };
     let mut session = match opened {
         Ok(session) => session,
         Err(e) => {
             agrees(Err(&e))?;
-            return Err(violation(Kind::Unopenable, e.to_string()));
+            return Err(violation(ViolationKind::Unopenable, e.to_string()));
         }
     };
     let mut found = look(&session)?;
@@ -310,10 +316,10 @@ pub fn find(session: &Session, at: usize) -> Result<State, Violation> {
     find_prefix(session.history(), at, false, &found).map(|(_, state)| state)
 }
 
-fn look(session: &Session) -> Result<Found, Violation> {
-    let broken = |e: esker::Error| violation(Kind::Broken, format!("scan: {e}"));
+fn look(session: &Session) -> Result<DatabaseContents, Violation> {
+    let broken = |e: esker::Error| violation(ViolationKind::Broken, format!("scan: {e}"));
     let db = session.db().map_err(broken)?;
-    Ok(Found {
+    Ok(DatabaseContents {
         prints: prints(db, session.handles()).map_err(broken)?,
         prepared: None,
     })
@@ -329,7 +335,7 @@ pub fn compare(session: &Session, doing: &str) -> Result<(), Violation> {
     check(session, &look(session)?, doing)
 }
 
-fn check(session: &Session, found: &Found, doing: &str) -> Result<(), Violation> {
+fn check(session: &Session, found: &DatabaseContents, doing: &str) -> Result<(), Violation> {
     let history = session.history();
     if fits(session.state(), found)
         || alternatives(history, history.events.len())
@@ -345,7 +351,7 @@ fn check(session: &Session, found: &Found, doing: &str) -> Result<(), Violation>
         .map(|(name, _)| name.to_string())
         .collect();
     let text = format!("wrong data in {} after {doing}", wrong.join(", "));
-    Err(violation(Kind::Broken, text))
+    Err(violation(ViolationKind::Broken, text))
 }
 
 /// Tries whether the database works.
@@ -354,7 +360,7 @@ pub fn exercise(session: &mut Session, depth: Depth) -> Result<(), Violation> {
         return Ok(());
     }
     let broken = |doing: &'static str| {
-        move |e: esker::Error| violation(Kind::Broken, format!("{doing}: {e}"))
+        move |e: esker::Error| violation(ViolationKind::Broken, format!("{doing}: {e}"))
     };
     let names: Vec<_> = session.handles().keys().cloned().collect();
     let batch: Batch = names

@@ -4,7 +4,7 @@
 //! Used by one thread, which is the one that writes.
 
 use super::drive::Session;
-use super::judge::{Kind, Violation, violation};
+use super::judge::{Violation, ViolationKind, violation};
 use super::state::State;
 use crate::rng::Rng;
 use esker::{Db, DbIterator, FamilyHandle, ReadOptions, Snapshot};
@@ -19,13 +19,13 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 pub struct HeldSnapshots(Vec<(Snapshot, State, usize)>);
 
 fn broken(doing: &str, e: &Error) -> Violation {
-    violation(Kind::Broken, format!("{doing}: {e}"))
+    violation(ViolationKind::Broken, format!("{doing}: {e}"))
 }
 
 fn wrong(doing: &str, family: &str, key: &[u8]) -> Violation {
     let key = key.escape_ascii();
     violation(
-        Kind::Broken,
+        ViolationKind::Broken,
         format!("{doing} of {key} in {family} is wrong"),
     )
 }
@@ -85,7 +85,7 @@ fn memory(session: &mut Session) -> Result<(), Violation> {
     }
     let (parts, number) = (parts.unwrap_or_default(), budget.total());
     Err(violation(
-        Kind::Broken,
+        ViolationKind::Broken,
         format!("the parts of the memory budget are {parts}, which is more than {number}"),
     ))
 }
@@ -117,7 +117,7 @@ fn reads(
                     map.get(&key).map(|v| told(v)),
                     under(snapshot)
                 );
-                return Err(violation(Kind::Broken, text));
+                return Err(violation(ViolationKind::Broken, text));
             }
         }
         several_keys(&db, handle, map, session.key_beside(), snapshot, rng)

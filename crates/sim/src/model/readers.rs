@@ -1,4 +1,4 @@
-//! What a read-only opening finds of what a crash or damage left: the same as an opening for
+//! Checks that a read-only opening after a crash or damage finds: the same as an opening for
 //! writing, or the same refusal.
 //!
 //! They come first, on an image of their own, which they must leave as it is. Functions of an
@@ -47,9 +47,9 @@ pub enum Reader {
     Secondary,
 }
 
-/// What a reader found.
+/// Contents of the database for a reader.
 #[derive(Debug)]
-pub enum Found {
+pub enum ReaderView {
     /// There is no database: an opening for writing makes one.
     Nothing,
     /// It does not open.
@@ -61,9 +61,9 @@ pub enum Found {
 impl Reader {
     /// Opens the database on `disk` with `options`, whose filesystem that is, and reads it. The
     /// error says which file changed.
-    pub fn look(self, options: Options, disk: &SimFs) -> Result<Found> {
+    pub fn look(self, options: Options, disk: &SimFs) -> Result<ReaderView> {
         if !disk.exists(&Path::new(DIR).join(CURRENT))? {
-            return Ok(Found::Nothing);
+            return Ok(ReaderView::Nothing);
         }
         let before = disk.image().list();
         let opened = match self {
@@ -71,11 +71,11 @@ impl Reader {
             Reader::Secondary => Db::open_secondary(DIR, SECOND, options),
         };
         let found = match opened {
-            Err(e) => Found::Refused(e),
+            Err(e) => ReaderView::Refused(e),
             Ok(db) => {
                 let handles = db.families().into_iter();
                 let handles = handles.map(|f| (Arc::from(f.name()), f)).collect();
-                Found::Shown(prints(&db, &handles))
+                ReaderView::Shown(prints(&db, &handles))
             }
         };
         let mut after = disk.image().list();
@@ -88,16 +88,16 @@ impl Reader {
     }
 }
 
-impl Found {
-    /// Whether a writer who was `opened`, and then read what it shows, agrees. The error says how
-    /// not.
+impl ReaderView {
+    /// Checks that a writer who was `opened`, and then read what it shows, agrees. The error says
+    /// how not.
     pub fn agrees(&self, opened: Result<&Result<Prints>, &Error>) -> Result<(), String> {
         match (self, opened) {
-            (Found::Shown(Ok(seen)), Ok(Ok(shown))) if seen != shown => {
+            (ReaderView::Shown(Ok(seen)), Ok(Ok(shown))) if seen != shown => {
                 Err(format!("a reader sees {seen:?}, a writer {shown:?}"))
             }
-            (Found::Shown(_), Err(e)) => Err(format!("a reader opens it, a writer says {e}")),
-            (Found::Refused(e), Ok(_)) => Err(format!("a writer opens it, a reader says {e}")),
+            (ReaderView::Shown(_), Err(e)) => Err(format!("a reader opens it, a writer says {e}")),
+            (ReaderView::Refused(e), Ok(_)) => Err(format!("a writer opens it, a reader says {e}")),
             _ => Ok(()),
         }
     }

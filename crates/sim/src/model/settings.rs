@@ -147,7 +147,7 @@ pub struct Settings {
     pub is_small: bool,
     /// Tables have several directories: the database's, or each family's.
     pub table_dirs: Option<Owner>,
-    /// What the workload is about.
+    /// The area of the workload.
     pub area: Option<Area>,
     /// The seed of the environment's randomness.
     pub seed: u64,
@@ -263,7 +263,7 @@ impl Settings {
         self.area = Some(area);
     }
 
-    /// The same as options of the engine, around `disk`.
+    /// Returns the options of the engine, around `disk`.
     pub fn options(&self, world: &SimEnv, disk: &SimFs) -> Result<Options> {
         let parsed = match self.parsed.get() {
             Some(parsed) => parsed.clone(),
@@ -305,7 +305,7 @@ impl Settings {
         Ok(options)
     }
 
-    /// Whether keys that share their first three bytes can be sought together.
+    /// Returns whether keys that share their first three bytes can be sought together.
     pub fn has_prefixes(&self) -> bool {
         self.options
             .iter()

@@ -1,5 +1,5 @@
-//! What a database should hold: ordered maps, one for each family, and numbers that tell two states
-//! apart.
+//! Contents that a database should have: ordered maps, one for each family, and numbers that tell
+//! two states apart.
 //!
 //! Every batch makes a new [`State`]; families that it does not touch are shared with the one
 //! before. A family's print is the exclusive-or of the hashes of its entries, so that it follows a
@@ -26,7 +26,7 @@ pub enum Record {
 /// A batch: records, each with its family's name.
 pub type Batch = Vec<(Arc<str>, Record)>;
 
-/// What one call does to the database, all of it or nothing.
+/// The change that one call makes, all of it or nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Writes a batch.
@@ -158,7 +158,7 @@ impl State {
 #[derive(Clone, Debug)]
 pub struct Backup {
     pub(super) id: u32,
-    /// What the database held, and its families.
+    /// The contents of the database, and its families.
     pub(super) state: State,
     pub(super) families: Vec<Arc<str>>,
     /// Where in the disk's log it was there.

@@ -7,7 +7,7 @@
 
 use super::backups;
 use super::drive::Session;
-use super::judge::{self, Kind, Violation, violation};
+use super::judge::{self, Violation, ViolationKind, violation};
 use super::state::State;
 use crate::disk::SimFs;
 use crate::rng::Rng;
@@ -160,7 +160,7 @@ impl Session {
 
     /// Makes a checkpoint, opens it, and compares it entry by entry.
     pub fn check_checkpoint(&mut self) -> Result<(), Violation> {
-        let broken = |e: esker::Error| violation(Kind::Broken, format!("checkpoint: {e}"));
+        let broken = |e: esker::Error| violation(ViolationKind::Broken, format!("checkpoint: {e}"));
         let mut how = CheckpointOptions::default();
         // What is in no log is in no copy without a flush.
         if !self.history.settings.unlogged {
@@ -175,7 +175,7 @@ impl Session {
 
     /// Makes a backup, restores it, and compares it entry by entry.
     pub fn check_backup(&mut self) -> Result<(), Violation> {
-        let broken = |e: esker::Error| violation(Kind::Broken, format!("backup: {e}"));
+        let broken = |e: esker::Error| violation(ViolationKind::Broken, format!("backup: {e}"));
         let restored = backups::restore_new(self).map_err(broken)?;
         let disk = self.disk.clone();
         self.compare_copy(restored, "a restored backup")?;
@@ -183,7 +183,7 @@ impl Session {
     }
 
     fn compare_copy(&self, dir: &str, what: &str) -> Result<(), Violation> {
-        let broken = |e: esker::Error| violation(Kind::Broken, format!("{what}: {e}"));
+        let broken = |e: esker::Error| violation(ViolationKind::Broken, format!("{what}: {e}"));
         let db = backups::open_copy(&self.world, &self.history.settings, &self.disk, dir);
         let db = db.map_err(broken)?;
         let found = backups::look(&db).map_err(broken)?;
@@ -191,12 +191,12 @@ impl Session {
         let wanted: Vec<_> = self.handles.keys().collect();
         if families != wanted || !judge::fits(self.state(), &found) {
             let text = format!("{what} shows another state than it was made of");
-            return Err(violation(Kind::Broken, text));
+            return Err(violation(ViolationKind::Broken, text));
         }
         gets(&db, self.state())
             .map_err(broken)?
             .map_or(Ok(()), |text| {
-                Err(violation(Kind::Broken, format!("{what}: {text}")))
+                Err(violation(ViolationKind::Broken, format!("{what}: {text}")))
             })?;
         db.close().map_err(broken)
     }

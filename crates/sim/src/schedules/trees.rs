@@ -403,13 +403,13 @@ struct Alive {
     most: AtomicU64,
 }
 
-struct Counting(Arc<Alive>);
+struct FilterFactory(Arc<Alive>);
 
-struct Counted(Arc<Alive>);
+struct LiveFilter(Arc<Alive>);
 
-impl CompactionFilterFactory for Counting {
+impl CompactionFilterFactory for FilterFactory {
     fn name(&self) -> &str {
-        "sim.Counting"
+        "sim.FilterFactory"
     }
     fn create(&self, context: &FilterContext) -> Option<Arc<dyn CompactionFilter>> {
         if !context.is_manual_compaction {
@@ -417,13 +417,13 @@ impl CompactionFilterFactory for Counting {
         }
         let now = 1 + self.0.now.fetch_add(1, Ordering::SeqCst);
         self.0.most.fetch_max(now, Ordering::SeqCst);
-        Some(Arc::new(Counted(Arc::clone(&self.0))))
+        Some(Arc::new(LiveFilter(Arc::clone(&self.0))))
     }
 }
 
-impl CompactionFilter for Counted {
+impl CompactionFilter for LiveFilter {
     fn name(&self) -> &str {
-        "sim.Counted"
+        "sim.LiveFilter"
     }
     fn filter(&self, _: u8, _: &[u8], _: FilterValue<'_>, _: &mut Vec<u8>) -> Decision {
         esker_sync::sleep(Duration::from_millis(1));
@@ -431,7 +431,7 @@ impl CompactionFilter for Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for LiveFilter {
     fn drop(&mut self) {
         self.0.now.fetch_sub(1, Ordering::SeqCst);
     }
@@ -443,7 +443,7 @@ pub(super) fn exclusive(stage: &Stage) -> Result<()> {
     let mut options = quiet(stage, &slow)?;
     options.set_in_place("max_subcompactions", "1")?;
     options.family.compaction_filter = None;
-    options.family.compaction_filter_factory = Some(Arc::new(Counting(Arc::clone(&alive))));
+    options.family.compaction_filter_factory = Some(Arc::new(FilterFactory(Arc::clone(&alive))));
     let db = Db::open(super::DIR, options)?;
     for keys in [0..3, 10..13, 20..23] {
         fill(&db, keys, "v", 20)?;

@@ -15,14 +15,14 @@ use crate::family::Family;
 use crate::job::flush::{self, Recovered};
 use crate::observe::EventLine;
 use crate::recover::fold::Folded;
-use crate::recover::sweep::{self, Needed};
+use crate::recover::sweep::{self, FilesInUse};
 use crate::recover::{create, replay};
 use crate::store::{SyncManifest, no_family_numbers};
 use crate::tree::paths;
 use crate::write::log_state::AliveLog;
 use crate::write::spare_log::SpareLog;
 use esker_env::WriteOptions as FileWriteOptions;
-use esker_files::draft::Draft;
+use esker_files::temp_file::TempFile;
 use esker_files::{current, identity};
 use esker_format::{FamilyId, FileNo, file_name};
 use esker_lsm::version::Version;
@@ -59,7 +59,7 @@ impl Opening {
         };
         let options_number = core.trees.numbers.next();
         traces.add_file(self.dir.join(file_name::options_name(options_number)));
-        let options = core.trees.draft_options(options_number, None)?;
+        let options = core.trees.write_temp_options(options_number, None)?;
         if let Some(dir) = core.services.info_log.directory() {
             traces.make_dir(dir)?;
         }
@@ -147,10 +147,10 @@ impl Opening {
         Ok(())
     }
 
-    /// Whether what was replayed stays in memory, and in the logs.
+    /// Returns whether what was replayed stays in memory, and in the logs.
     fn keeps_memtables(&self, core: &Core, outcome: &replay::Outcome) -> bool {
         self.db.avoid_flush_during_recovery
-            // What a commit took from an older section may be in no log that stays.
+            // A commit may have applied a prepared section of a log that is deleted.
             && !outcome.has_sections
             && outcome.damaged.is_empty()
             && core
@@ -192,7 +192,7 @@ impl Opening {
     fn switch_current(
         &self,
         core: &Core,
-        mut options: Draft<'_>,
+        mut options: TempFile<'_>,
         is_new: bool,
         traces: &mut Traces,
     ) -> Result<()> {
@@ -350,11 +350,11 @@ impl Opening {
         newest_options: FileNo,
         is_doubtful: bool,
     ) -> Result<()> {
-        let mut needed = Needed {
+        let mut needed = FilesInUse {
             is_doubtful: is_doubtful || folded.torn_tail,
             oldest_log,
             manifest: core.trees.store.manifest_number(),
-            ..Needed::default()
+            ..FilesInUse::default()
         };
         for family in core.trees.families.all() {
             let version: Arc<Version> = Arc::clone(&family.view_guard().version);

@@ -1,5 +1,5 @@
-//! What an open has put on the disk before the database changes, so that an open that fails can
-//! take it back.
+//! Files that an open creates before the database changes, so that an open that fails can remove
+//! them.
 //!
 //! Only what the open itself made is noted, and a directory goes only while it is empty. Used by
 //! one thread, which holds the database's lock.
@@ -63,7 +63,7 @@ impl Traces {
         self.files.push(path);
     }
 
-    /// The same, unless the file is there already.
+    /// Adds a file unless it exists already.
     pub(super) fn add_new_file(&mut self, path: PathBuf) -> Result<()> {
         if !self.env.fs.exists(&path)? {
             self.files.push(path);

@@ -1,4 +1,4 @@
-//! What the block cache holds, by the kind of block.
+//! Contents of the block cache, by the kind of block.
 
 use super::{PropertyMap, human};
 use crate::core::{Core, Phase};
@@ -37,14 +37,14 @@ fn role(block: &CachedBlock) -> usize {
 }
 
 /// Entries and bytes by role, counted now, and how long that took.
-struct Census {
+struct CacheUsage {
     cache: Arc<BlockCache>,
     id: String,
     by_role: [(u64, u64); ROLES.len()],
     micros: u64,
 }
 
-fn census(core: &Core, family: &Family) -> Option<Census> {
+fn census(core: &Core, family: &Family) -> Option<CacheUsage> {
     let cache = family.reading.cache()?;
     let start = core.services.env.clock.now_us();
     let mut by_role = [(0, 0); ROLES.len()];
@@ -59,7 +59,7 @@ fn census(core: &Core, family: &Family) -> Option<Census> {
         Arc::as_ptr(&cache),
         std::process::id()
     );
-    Some(Census {
+    Some(CacheUsage {
         cache,
         id,
         by_role,

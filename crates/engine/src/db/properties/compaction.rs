@@ -21,7 +21,7 @@ struct Row {
 }
 
 /// The table's rows by level, and their sum.
-struct Table {
+struct StatsTable {
     levels: Vec<(usize, Row)>,
     sum: Row,
     flushed: u64,
@@ -35,7 +35,7 @@ fn ratio(written: u64, input: u64) -> f64 {
     }
 }
 
-fn table(core: &Core, family: &Family) -> Table {
+fn table(core: &Core, family: &Family) -> StatsTable {
     let totals = family.compaction_stats.totals();
     let options = family.options.load();
     let version = family.view_guard().version.clone();
@@ -79,7 +79,7 @@ fn table(core: &Core, family: &Family) -> Table {
         levels.push((l, row));
     }
     sum.write_amp = ratio(sum.work.bytes_written, flushed);
-    Table {
+    StatsTable {
         levels,
         sum,
         flushed,
@@ -215,7 +215,7 @@ fn blobs(out: &mut String, family: &Family) {
 }
 
 /// The lines under the table.
-fn rates(out: &mut String, core: &Core, family: &Family, table: &Table, last: &Dumped) {
+fn rates(out: &mut String, core: &Core, family: &Family, table: &StatsTable, last: &Dumped) {
     let up_us = core.uptime_us();
     let (up, since) = (
         up_us as f64 / 1e6,
@@ -322,7 +322,7 @@ pub(super) fn stall_map(family: &Family) -> PropertyMap {
     out
 }
 
-/// The same as a line, with the count of the interval.
+/// Prints the stalls as a line, with the count of the interval.
 pub(super) fn stall_text(family: &Family, interval: Option<u64>) -> String {
     let mut out = line(&stall_map(family));
     let total = family_total(&family.stalls);

@@ -145,7 +145,7 @@ pub(super) fn stall_text(core: &Core) -> String {
     compaction::line(&stall_map(core))
 }
 
-/// The same figures as named values.
+/// Returns the figures as named values.
 pub(super) fn map(core: &Core) -> PropertyMap {
     let now = core.figures();
     let t = &now.counters;

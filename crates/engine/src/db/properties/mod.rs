@@ -117,7 +117,7 @@ fn memory_budget(core: &Core) -> String {
 const FAMILIES_LOGGED: usize = 10;
 
 impl Core {
-    /// What the LOG begins with: version, database, options.
+    /// Writes the first lines of the LOG: version, database, options.
     pub(crate) fn log_opening(&self) {
         if !self.services.info_log.keeps(InfoLogLevel::Header) {
             return;
@@ -147,7 +147,7 @@ impl Core {
         }
     }
 
-    /// What carries out large requests, if anything does.
+    /// Names the carrier of large requests, if there is one.
     fn carrier_line(&self) -> Option<String> {
         let buffered = self.services.env.fs.background_carrier(false)?;
         let direct = if self.services.options.load().has_direct_io() {
@@ -206,7 +206,8 @@ impl Core {
             .write_lines(InfoLogLevel::Header, &lines);
     }
 
-    /// Whether `stats_dump_period_sec` have passed since statistics were last written into the LOG.
+    /// Returns whether `stats_dump_period_sec` have passed since statistics were last written into
+    /// the LOG.
     pub(crate) fn is_statistics_dump_due(&self) -> bool {
         let period = u64::from(self.services.options.load().stats_dump_period_sec) * 1_000_000;
         let last = self.background.dumped_us.load(Relaxed);

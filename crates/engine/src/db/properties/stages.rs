@@ -1,5 +1,4 @@
-//! What flushes and compactions spend their time on, by output level and stage, and what each adds
-//! to what is written.
+//! The time of flushes and compactions by output level and stage, and the bytes that each writes.
 //!
 //! Flushes have a row of their own; the row of level 0 is of compactions into it. Where the time
 //! comes from says `esker_files::table::StageClock`.

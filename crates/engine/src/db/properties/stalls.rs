@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::family::Family;
 use crate::observe::{StallKind, StallLedger, StallRow};
 
-/// What the lines of the database's own ledger end with; no family has that name.
+/// The end of the lines of the database's own ledger; no family has that name.
 const DATABASE: &str = "(database)";
 
 /// One line for each cause and kind that held a writer back: first the database's, which holds all

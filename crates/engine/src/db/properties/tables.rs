@@ -1,4 +1,4 @@
-//! What the tables of a family hold: files, sizes, aggregated properties; and sizes of key ranges.
+//! Contents of a family's tables: files, sizes, aggregated properties; and sizes of key ranges.
 
 use super::{Db, PropertyMap};
 use crate::core::Core;

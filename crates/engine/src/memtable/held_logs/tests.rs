@@ -1,17 +1,17 @@
-//! What keeps which log.
+//! Tests of which memtable keeps which log.
 
 use super::*;
 use crate::options::FamilyOptions;
 use esker_format::{KeyOrder, Seq, ValueType};
 
 /// A family's part in an index.
-fn member(index: &Arc<HeldLogs>, family: u32) -> Arc<LogHold> {
-    let hold = LogHold::new(FamilyId(family));
+fn member(index: &Arc<HeldLogs>, family: u32) -> Arc<FamilyLogs> {
+    let hold = FamilyLogs::new(FamilyId(family));
     hold.join(index, std::iter::empty());
     hold
 }
 
-fn memtable(hold: &Arc<LogHold>, id: u64) -> Arc<MemTable> {
+fn memtable(hold: &Arc<FamilyLogs>, id: u64) -> Arc<MemTable> {
     let options = FamilyOptions::default();
     let mem = MemTable::new(id, KeyOrder::Bytewise, &options, FileNo(1), None, hold);
     Arc::new(mem)
@@ -83,7 +83,7 @@ fn a_family_that_was_dropped_keeps_no_log() {
 #[test]
 fn recovery_says_afterwards_where_the_data_begins() {
     let index = HeldLogs::new();
-    let a = LogHold::new(FamilyId(1));
+    let a = FamilyLogs::new(FamilyId(1));
     let mem = memtable(&a, 0);
     put(&mem, 1);
     a.join(&index, [&mem].into_iter());

@@ -1,7 +1,7 @@
 //! Memtables that a flush may take, and the order of installs.
 
 use super::*;
-use crate::memtable::held_logs::LogHold;
+use crate::memtable::held_logs::FamilyLogs;
 use crate::options::FamilyOptions;
 use esker_format::{FamilyId, FileNo, KeyOrder};
 
@@ -15,7 +15,7 @@ fn line(newest: &[u64]) -> FlushPipeline {
 /// Memtables, newest first.
 fn memtables(ids: &[u64]) -> Vec<Arc<MemTable>> {
     let options = FamilyOptions::default();
-    let hold = LogHold::new(FamilyId::DEFAULT);
+    let hold = FamilyLogs::new(FamilyId::DEFAULT);
     let order = KeyOrder::Bytewise;
     let new = |id: &u64| MemTable::new(*id, order.clone(), &options, FileNo(1), None, &hold);
     ids.iter().map(new).map(Arc::new).collect()

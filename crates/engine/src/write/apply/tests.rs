@@ -1,7 +1,7 @@
 //! Sequence numbers and targets of replayed and live records.
 
 use super::*;
-use crate::memtable::held_logs::LogHold;
+use crate::memtable::held_logs::FamilyLogs;
 use crate::options::FamilyOptions;
 use esker_format::batch::WriteBatch;
 use esker_format::{FileNo, KeyOrder};
@@ -21,7 +21,7 @@ impl Memtables for Only {
 
 fn only(family: u32) -> Only {
     let options = FamilyOptions::default().resolve();
-    let hold = LogHold::new(FamilyId(family));
+    let hold = FamilyLogs::new(FamilyId(family));
     let (order, log) = (KeyOrder::Bytewise, FileNo(1));
     let mem = MemTable::new(1, order, &options, log, None, &hold);
     Only(FamilyId(family), mem)

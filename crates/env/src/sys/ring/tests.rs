@@ -1,7 +1,6 @@
-//! What a ring promises, with pipes where requests have to stay under way for as long as a test
-//! likes.
+//! Tests of a ring, with pipes where requests have to stay under way for as long as a test likes.
 
-use super::{Flight, Landed, Request, Ring, SLOTS, Transfer};
+use super::{Completion, PendingRequest, Request, Ring, SLOTS, Transfer};
 use crate::aligned::AlignedBuf;
 use crate::pool::IoPool;
 use crate::system::ThreadExecutor;
@@ -48,13 +47,13 @@ fn write_of(file: &Arc<OwnedFd>, text: &[u8], offset: u64) -> Request {
     }
 }
 
-fn begun(ring: &Arc<Ring>, request: Request) -> Flight {
+fn begun(ring: &Arc<Ring>, request: Request) -> PendingRequest {
     ring.begin(request).expect("there is room")
 }
 
-fn moved(flight: Flight) -> (AlignedBuf, usize) {
+fn moved(flight: PendingRequest) -> (AlignedBuf, usize) {
     match flight.wait() {
-        Some((buffer, Landed::Moved(n))) => (buffer, n),
+        Some((buffer, Completion::Moved(n))) => (buffer, n),
         other => panic!("{other:?}"),
     }
 }
@@ -165,16 +164,22 @@ fn errors_and_short_transfers_are_those_of_the_file() {
     let file = opened(File::options().read(true), name);
     let how = |request| begun(&ring, request).wait().expect("it is known").1;
     let some = || AlignedBuf::new(8);
-    assert_eq!(how(read_of(&file, some(), 7, 8)), Landed::Moved(3));
-    assert_eq!(how(read_of(&file, some(), 70, 8)), Landed::Moved(0));
-    assert_eq!(how(write_of(&file, b"x", 0)), Landed::Failed(Errno::BADF));
+    assert_eq!(how(read_of(&file, some(), 7, 8)), Completion::Moved(3));
+    assert_eq!(how(read_of(&file, some(), 70, 8)), Completion::Moved(0));
+    assert_eq!(
+        how(write_of(&file, b"x", 0)),
+        Completion::Failed(Errno::BADF)
+    );
     let here = opened(File::options().read(true), "/");
     assert_eq!(
         how(read_of(&here, some(), 0, 8)),
-        Landed::Failed(Errno::ISDIR)
+        Completion::Failed(Errno::ISDIR)
     );
     let full = opened(File::options().write(true), "/dev/full");
-    assert_eq!(how(write_of(&full, b"x", 0)), Landed::Failed(Errno::NOSPC));
+    assert_eq!(
+        how(write_of(&full, b"x", 0)),
+        Completion::Failed(Errno::NOSPC)
+    );
     let long = Request {
         len: 5000,
         ..read_of(&file, some(), 0, 0)
@@ -185,13 +190,19 @@ fn errors_and_short_transfers_are_those_of_the_file() {
 #[test]
 fn what_does_not_tell_about_the_file_is_undone() {
     for e in [Errno::INTR, Errno::AGAIN, Errno::NOMEM, Errno::CANCELED] {
-        assert_eq!(Landed::from_result(-e.raw_os_error()), Landed::Undone);
+        assert_eq!(
+            Completion::from_result(-e.raw_os_error()),
+            Completion::Undone
+        );
     }
     for e in [Errno::IO, Errno::NOSPC, Errno::FBIG, Errno::INVAL] {
-        assert_eq!(Landed::from_result(-e.raw_os_error()), Landed::Failed(e));
+        assert_eq!(
+            Completion::from_result(-e.raw_os_error()),
+            Completion::Failed(e)
+        );
     }
-    assert_eq!(Landed::from_result(0), Landed::Moved(0));
-    assert_eq!(Landed::from_result(4096), Landed::Moved(4096));
+    assert_eq!(Completion::from_result(0), Completion::Moved(0));
+    assert_eq!(Completion::from_result(4096), Completion::Moved(4096));
 }
 
 #[test]
@@ -214,14 +225,14 @@ fn a_request_of_a_thread_that_ended_lands_or_is_undone() {
         to.write_all(b"ab").expect("written");
         let (buffer, landed) = asked.0.wait().expect("known");
         match landed {
-            Landed::Moved(n) => assert!(buffer.as_slice()[..n] == expected[..n]),
-            other => assert_eq!(other, Landed::Undone),
+            Completion::Moved(n) => assert!(buffer.as_slice()[..n] == expected[..n]),
+            other => assert_eq!(other, Completion::Undone),
         }
         let (buffer, landed) = asked.1.wait().expect("known");
         match landed {
-            Landed::Moved(n) => assert_eq!(&buffer.as_slice()[..n], b"ab"),
+            Completion::Moved(n) => assert_eq!(&buffer.as_slice()[..n], b"ab"),
             other => {
-                assert_eq!(other, Landed::Undone);
+                assert_eq!(other, Completion::Undone);
                 let mut rest = [0; 2];
                 rustix::io::read(&**from, &mut rest).expect("still there");
             }

@@ -92,7 +92,7 @@ fn memory_is_bounded_and_forgotten_on_demand() {
 #[test]
 fn what_does_not_decode_is_not_there() {
     let tier = tier(Codec::Lz4, 1 << 20);
-    let damaged = Stored {
+    let damaged = CompressedBlock {
         codec: Codec::Lz4,
         bytes: vec![0xff; 40].into(),
     };

@@ -131,7 +131,7 @@ fn a_block_larger_than_a_window_comes_in_windows_and_in_memory_of_its_own() {
         let got = windows
             .read(&plain, plain.len(), at, len, None)
             .expect("read");
-        let Stored::Own(bytes) = got else {
+        let StoredBlock::Own(bytes) = got else {
             panic!("the block at {at} is lent");
         };
         assert!(bytes == file.bytes[at as usize..at as usize + len]);
