@@ -19,14 +19,14 @@ const BUFFER_MAX: u64 = 64 << 20;
 /// Held while the progress callback runs, which may use the database.
 const PROGRESS: Rank = Rank::new(6, "backup progress");
 
-/// What the bytes come from.
+/// The source of the bytes.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// The first bytes of a file.
     File {
         path: PathBuf,
         bytes: u64,
-        /// Whether the file must not have more.
+        /// True if the file must not have more.
         is_whole: bool,
     },
     /// These.
@@ -43,16 +43,16 @@ pub(crate) struct Task {
     pub(crate) expected: Option<u32>,
 }
 
-/// What was read.
+/// Length and checksum of the bytes read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct CopiedBytes {
     pub(crate) bytes: u64,
     pub(crate) crc32c: u32,
 }
 
 /// How the tasks of one operation are carried out.
 #[derive(Clone, Debug)]
-pub(crate) struct Crew {
+pub(crate) struct CopyTasks {
     /// Where the bytes come from, and where they go.
     pub(crate) from: Env,
     pub(crate) to: Env,
@@ -66,24 +66,24 @@ pub(crate) struct Crew {
     pub(crate) progress_interval: u64,
 }
 
-/// What the threads of one operation share.
-struct Shared {
-    crew: Crew,
+/// State that the threads of one operation share.
+struct CopyState {
+    crew: CopyTasks,
     tasks: Vec<Task>,
     next: AtomicUsize,
     failed: AtomicBool,
-    /// Whether a failure leaves the other tasks alone.
+    /// True if a failure leaves the other tasks alone.
     keeps_on: bool,
-    done: Mutex<Vec<Option<Result<Taken>>>>,
+    done: Mutex<Vec<Option<Result<CopiedBytes>>>>,
     /// Bytes since the last call of the progress callback.
     unreported: AtomicU64,
     reporting: Mutex<()>,
 }
 
-impl Crew {
+impl CopyTasks {
     /// Carries out `tasks`; what was read comes back in their order. The first failure stops the
     /// rest, and is what comes back.
-    pub(crate) fn run(&self, tasks: Vec<Task>) -> Result<Vec<Taken>> {
+    pub(crate) fn run(&self, tasks: Vec<Task>) -> Result<Vec<CopiedBytes>> {
         let done = self.carry_out(tasks, false);
         // The others ended because of it.
         let errors = || done.iter().filter_map(|r| r.as_ref().err());
@@ -95,13 +95,13 @@ impl Crew {
     }
 
     /// Carries out `tasks`, whatever becomes of the others.
-    pub(crate) fn run_each(&self, tasks: Vec<Task>) -> Vec<Result<Taken>> {
+    pub(crate) fn run_each(&self, tasks: Vec<Task>) -> Vec<Result<CopiedBytes>> {
         self.carry_out(tasks, true)
     }
 
-    fn carry_out(&self, tasks: Vec<Task>, keeps_on: bool) -> Vec<Result<Taken>> {
+    fn carry_out(&self, tasks: Vec<Task>, keeps_on: bool) -> Vec<Result<CopiedBytes>> {
         let threads = self.threads.clamp(1, tasks.len().max(1));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(CopyState {
             crew: self.clone(),
             done: Mutex::new(Rank::LEAF, vec![None; tasks.len()]),
             tasks,
@@ -129,7 +129,7 @@ impl Crew {
     }
 }
 
-impl Shared {
+impl CopyState {
     fn is_stopped(&self) -> bool {
         self.failed.load(Ordering::Relaxed) || self.crew.stop.load(Ordering::Acquire)
     }
@@ -151,7 +151,7 @@ impl Shared {
         }
     }
 
-    fn carry_out(&self, task: &Task) -> Result<Taken> {
+    fn carry_out(&self, task: &Task) -> Result<CopiedBytes> {
         let taken = match &task.source {
             Source::Bytes(bytes) => self.create(task, bytes),
             Source::File {
@@ -178,7 +178,7 @@ impl Shared {
         }
     }
 
-    fn create(&self, task: &Task, bytes: &[u8]) -> Result<Taken> {
+    fn create(&self, task: &Task, bytes: &[u8]) -> Result<CopiedBytes> {
         self.check_stop()?;
         if let Some(path) = &task.target {
             let fs = &self.crew.to.fs;
@@ -189,13 +189,13 @@ impl Shared {
             }
             file.close()?;
         }
-        Ok(Taken {
+        Ok(CopiedBytes {
             bytes: bytes.len() as u64,
             crc32c: crc32c_extend(0, bytes),
         })
     }
 
-    fn copy(&self, task: &Task, path: &Path, bytes: u64, is_whole: bool) -> Result<Taken> {
+    fn copy(&self, task: &Task, path: &Path, bytes: u64, is_whole: bool) -> Result<CopiedBytes> {
         let crew = &self.crew;
         let source = crew.from.fs.open_read(path, FileReadOptions::default())?;
         if source.len() < bytes || (is_whole && source.len() != bytes) {
@@ -242,7 +242,7 @@ impl Shared {
             }
             target.close()?;
         }
-        Ok(Taken {
+        Ok(CopiedBytes {
             bytes: at,
             crc32c: crc,
         })
@@ -271,7 +271,7 @@ impl Shared {
     }
 }
 
-/// What a backup that was stopped ends with.
+/// Returns the error of a backup that was stopped.
 pub(crate) fn stopped() -> Error {
     Error::new(ErrorKind::Incomplete, "Backup stopped")
 }

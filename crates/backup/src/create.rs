@@ -8,12 +8,12 @@
 //! Whatever happens before the last rename leaves nothing that counts as a backup. After a failure,
 //! what was made is removed at once; after a crash, by the next collection.
 
-use crate::copy::{Crew, Source, Task, stopped};
+use crate::copy::{CopyTasks, Source, Task, stopped};
 use crate::inner::Inner;
 use crate::meta::{LATEST_SCHEMA, MAX_APP_METADATA, MetaFile, MetaText};
 use crate::names::{self, META, PRIVATE, SHARED, SHARED_CHECKSUM};
 use crate::options::CreateBackupOptions;
-use crate::state::{Backup, Known, State, ids_on_disk, meta_path};
+use crate::state::{Backup, KnownFile, State, ids_on_disk, meta_path};
 use esker::env::WriteOptions as FileWriteOptions;
 use esker::file_name::CURRENT;
 use esker::options::Temperature;
@@ -27,38 +27,38 @@ const TRIES: usize = 8;
 
 /// The database that is backed up.
 #[derive(Clone, Copy)]
-pub(crate) enum Origin<'a> {
+pub(crate) enum BackupSource<'a> {
     /// One that goes on.
     Open(&'a Db),
     /// One that nobody has open.
     Closed(&'a ClosedDb),
 }
 
-impl<'a> Origin<'a> {
+impl<'a> BackupSource<'a> {
     fn env(self) -> &'a Env {
         match self {
-            Origin::Open(db) => db.env(),
-            Origin::Closed(db) => db.env(),
+            BackupSource::Open(db) => db.env(),
+            BackupSource::Closed(db) => db.env(),
         }
     }
 
     /// Tells whether another process may delete its files.
     fn is_another_to_change(self) -> bool {
-        matches!(self, Origin::Open(db) if db.is_read_only())
+        matches!(self, BackupSource::Open(db) if db.is_read_only())
     }
 
     fn sequence(self) -> u64 {
         match self {
-            Origin::Open(db) => db.latest_sequence_number(),
-            Origin::Closed(db) => db.latest_sequence_number(),
+            BackupSource::Open(db) => db.latest_sequence_number(),
+            BackupSource::Closed(db) => db.latest_sequence_number(),
         }
     }
 
     /// Its files, which stay as long as what is returned with them.
-    fn files(self, with_logs: bool) -> Result<(Vec<LiveFile>, Option<KeepFiles<'a>>)> {
+    fn files(self, with_logs: bool) -> Result<(Vec<LiveFile>, Option<DeletionGuard<'a>>)> {
         match self {
-            Origin::Open(db) => {
-                let keep = KeepFiles::new(db);
+            BackupSource::Open(db) => {
+                let keep = DeletionGuard::new(db);
                 let files = if with_logs {
                     db.live_files()?
                 } else {
@@ -66,7 +66,7 @@ impl<'a> Origin<'a> {
                 };
                 Ok((files, Some(keep)))
             }
-            Origin::Closed(db) => {
+            BackupSource::Closed(db) => {
                 let files = if with_logs {
                     db.files().to_vec()
                 } else {
@@ -79,16 +79,16 @@ impl<'a> Origin<'a> {
 }
 
 /// Deletes no files of the database while it lives.
-struct KeepFiles<'a>(&'a Db);
+struct DeletionGuard<'a>(&'a Db);
 
-impl<'a> KeepFiles<'a> {
+impl<'a> DeletionGuard<'a> {
     fn new(db: &'a Db) -> Self {
         db.disable_file_deletions();
-        KeepFiles(db)
+        DeletionGuard(db)
     }
 }
 
-impl Drop for KeepFiles<'_> {
+impl Drop for DeletionGuard<'_> {
     fn drop(&mut self) {
         self.0.enable_file_deletions(false);
     }
@@ -105,7 +105,7 @@ struct Item {
     crc32c: Option<u32>,
     temperature: Option<String>,
     is_shared: bool,
-    /// Whether it must be copied: no backup has it, or the copy that is there is damaged.
+    /// True if it must be copied: no backup has it, or the copy that is there is damaged.
     is_new: bool,
 }
 
@@ -133,7 +133,7 @@ impl Inner {
     pub(crate) fn create(
         &self,
         state: &mut State,
-        db: Origin<'_>,
+        db: BackupSource<'_>,
         options: &CreateBackupOptions,
         app_metadata: &[u8],
     ) -> Result<u32> {
@@ -158,7 +158,7 @@ impl Inner {
         made.map(|()| id)
     }
 
-    /// What is wrong with what is asked for.
+    /// Checks the request.
     pub(crate) fn check(&self, options: &CreateBackupOptions, app_metadata: &[u8]) -> Result<()> {
         if app_metadata.len() > MAX_APP_METADATA {
             return Err(Error::invalid_argument("App metadata too large"));
@@ -196,7 +196,7 @@ impl Inner {
         &self,
         state: &mut State,
         id: u32,
-        db: Origin<'_>,
+        db: BackupSource<'_>,
         options: &CreateBackupOptions,
         app_metadata: &[u8],
     ) -> Result<()> {
@@ -207,9 +207,9 @@ impl Inner {
         let sequence = db.sequence();
         match db {
             // What a database that was opened for reading has in memory is in its logs.
-            Origin::Open(db) if db.is_read_only() && self.options.backup_log_files => {}
-            Origin::Open(db) if options.flush_before_backup => db.flush()?,
-            Origin::Closed(_) if options.flush_before_backup => {
+            BackupSource::Open(db) if db.is_read_only() && self.options.backup_log_files => {}
+            BackupSource::Open(db) if options.flush_before_backup => db.flush()?,
+            BackupSource::Closed(_) if options.flush_before_backup => {
                 return Err(Error::invalid_argument(
                     "flush_before_backup: a database that is not open is backed up as it is",
                 ));
@@ -222,7 +222,7 @@ impl Inner {
         let excluded = exclude(options, &mut items);
         self.copy(&crew, &mut items)?;
         drop(keep);
-        if let Origin::Closed(db) = db {
+        if let BackupSource::Closed(db) = db {
             db.check()?;
         }
         self.put_in_place(id, &items)?;
@@ -256,8 +256,8 @@ impl Inner {
         Ok(())
     }
 
-    /// What the backup consists of, by name.
-    fn items(&self, id: u32, crew: &Crew, files: Vec<LiveFile>) -> Result<Vec<Item>> {
+    /// Lists the files of the backup, by name.
+    fn items(&self, id: u32, crew: &CopyTasks, files: Vec<LiveFile>) -> Result<Vec<Item>> {
         let mut items = Vec::with_capacity(files.len() + 1);
         for file in files {
             if crew.stop.load(esker_sync::atomic::Ordering::Acquire) {
@@ -280,7 +280,7 @@ impl Inner {
         Ok(items)
     }
 
-    fn item(&self, id: u32, crew: &Crew, file: LiveFile) -> Result<Item> {
+    fn item(&self, id: u32, crew: &CopyTasks, file: LiveFile) -> Result<Item> {
         let is_shared =
             self.options.share_table_files && matches!(file.kind, FileKind::Table | FileKind::Blob);
         let crc32c = match <[u8; 4]>::try_from(&file.file_checksum[..]) {
@@ -316,7 +316,12 @@ impl Inner {
         Ok(item)
     }
 
-    fn name_with_checksum(&self, crew: &Crew, file: &LiveFile, item: &mut Item) -> Result<String> {
+    fn name_with_checksum(
+        &self,
+        crew: &CopyTasks,
+        file: &LiveFile,
+        item: &mut Item,
+    ) -> Result<String> {
         let naming = self.options.share_files_with_checksum_naming;
         if file.kind == FileKind::Table && !naming.is_legacy() {
             let session = read_table_properties(&crew.from, &file.path)?.db_session_id;
@@ -331,7 +336,7 @@ impl Inner {
     }
 
     /// The checksum of what is to be backed up, which is read when that is not known yet.
-    fn checksum(&self, crew: &Crew, item: &mut Item) -> Result<u32> {
+    fn checksum(&self, crew: &CopyTasks, item: &mut Item) -> Result<u32> {
         if let Some(crc32c) = item.crc32c {
             return Ok(crc32c);
         }
@@ -342,7 +347,7 @@ impl Inner {
     }
 
     /// Finds out which shared files need not be copied.
-    fn look_for_copies(&self, state: &State, crew: &Crew, items: &mut [Item]) -> Result<()> {
+    fn look_for_copies(&self, state: &State, crew: &CopyTasks, items: &mut [Item]) -> Result<()> {
         for item in items.iter_mut().filter(|i| i.is_shared) {
             let path = self.dir.join(&item.name);
             let size = match self.env.fs.metadata(&path) {
@@ -366,9 +371,9 @@ impl Inner {
     /// Another backup has a file of this name.
     fn match_known(
         &self,
-        crew: &Crew,
+        crew: &CopyTasks,
         item: &mut Item,
-        known: &Known,
+        known: &KnownFile,
         size: Option<u64>,
         is_plain: bool,
     ) -> Result<()> {
@@ -397,7 +402,7 @@ impl Inner {
     }
 
     /// A backup that cannot be read may have a file of this name.
-    fn match_unknown(&self, crew: &Crew, item: &mut Item, size: u64) -> Result<()> {
+    fn match_unknown(&self, crew: &CopyTasks, item: &mut Item, size: u64) -> Result<()> {
         let ours = self.checksum(crew, item)?;
         let there = Task {
             source: Source::File {
@@ -408,7 +413,7 @@ impl Inner {
             target: None,
             expected: None,
         };
-        let theirs = Crew {
+        let theirs = CopyTasks {
             from: self.env.clone(),
             ..crew.clone()
         }
@@ -424,7 +429,7 @@ impl Inner {
         Ok(())
     }
 
-    fn copy(&self, crew: &Crew, items: &mut [Item]) -> Result<()> {
+    fn copy(&self, crew: &CopyTasks, items: &mut [Item]) -> Result<()> {
         let new: Vec<&mut Item> = items.iter_mut().filter(|i| i.is_new).collect();
         let tasks = new.iter().map(|i| i.task(Some(i.target()), self));
         let taken = crew.run(tasks.collect())?;

@@ -1,10 +1,11 @@
 //! The engine as callers see it: one lock over the state, and every operation in a file of its own.
 //!
-//! What changes the directory holds the lock alone, and the file `BACKUP_LOCK` in the directory, so
-//! that two engines on one directory do not work against each other; what reads it shares the lock.
+//! An operation that changes the directory holds the lock alone, and the file `BACKUP_LOCK` in the
+//! directory, so that two engines on one directory do not work against each other; what reads it
+//! shares the lock.
 
 use crate::copy::stopped;
-use crate::create::Origin;
+use crate::create::BackupSource;
 use crate::inner::Inner;
 use crate::options::{BackupEngineOptions, BackupInfo, CreateBackupOptions, RestoreOptions};
 use crate::state::State;
@@ -189,7 +190,7 @@ impl BackupEngine {
         options: &CreateBackupOptions,
         app_metadata: &[u8],
     ) -> Result<u32> {
-        self.make(Origin::Open(db), options, app_metadata)
+        self.make(BackupSource::Open(db), options, app_metadata)
     }
 
     /// Backs up a database that nobody has open, as its files are: nothing of it changes, and its
@@ -224,12 +225,12 @@ impl BackupEngine {
         options: &CreateBackupOptions,
         app_metadata: &[u8],
     ) -> Result<u32> {
-        self.make(Origin::Closed(db), options, app_metadata)
+        self.make(BackupSource::Closed(db), options, app_metadata)
     }
 
     fn make(
         &self,
-        db: Origin<'_>,
+        db: BackupSource<'_>,
         options: &CreateBackupOptions,
         app_metadata: &[u8],
     ) -> Result<u32> {

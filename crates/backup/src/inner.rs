@@ -1,6 +1,6 @@
-//! What every operation on a backup directory works with.
+//! State of every operation on a backup directory.
 
-use crate::copy::Crew;
+use crate::copy::CopyTasks;
 use crate::names::{LOCK, META, PRIVATE, SHARED, SHARED_CHECKSUM};
 use crate::options::{BackupEngineOptions, Progress};
 use esker::env::{FileLock, FileSystem, make_dir};
@@ -9,7 +9,7 @@ use esker_sync::Arc;
 use esker_sync::atomic::AtomicBool;
 use std::path::{Path, PathBuf};
 
-/// What operations work with.
+/// State of the operations.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) options: BackupEngineOptions,
@@ -56,8 +56,8 @@ impl Inner {
     }
 
     /// Who copies, within the backup directory's world; the caller changes that.
-    pub(crate) fn crew(&self, limiter: &Arc<RateLimiter>, progress: Option<Progress>) -> Crew {
-        Crew {
+    pub(crate) fn crew(&self, limiter: &Arc<RateLimiter>, progress: Option<Progress>) -> CopyTasks {
+        CopyTasks {
             from: self.env.clone(),
             to: self.env.clone(),
             threads: usize::try_from(self.options.max_background_operations).unwrap_or(1),

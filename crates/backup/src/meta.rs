@@ -40,7 +40,7 @@ pub(crate) struct MetaFile {
     pub(crate) temperature: Option<String>,
 }
 
-/// What the text says.
+/// Contents of the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MetaText {
     pub(crate) timestamp: u64,

@@ -33,7 +33,7 @@ pub(crate) fn temporary(relative: &str) -> String {
     }
 }
 
-/// Whether `name`, in a directory of shared files or in `meta/`, is one of [`temporary`].
+/// Returns whether `name`, in a directory of shared files or in `meta/`, is one of [`temporary`].
 pub(crate) fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
@@ -93,7 +93,7 @@ fn size_of(rest: &str) -> Option<u64> {
     rest.split_once('_')?.1.parse().ok()
 }
 
-/// Whether a session may be part of a name.
+/// Returns whether a session may be part of a name.
 pub(crate) fn is_usable_session(session: &str) -> bool {
     !session.is_empty() && session.bytes().all(|b| b.is_ascii_alphanumeric())
 }
@@ -114,7 +114,7 @@ pub(crate) fn after_session(
     }
 }
 
-/// The same after what is in it.
+/// Returns the name of a file that is named by its checksum and size.
 pub(crate) fn after_checksum(name: &str, crc32c: u32, size: u64) -> String {
     let (stem, suffix) = name.rsplit_once('.').unwrap_or((name, ""));
     format!("{SHARED_CHECKSUM}/{stem}_{crc32c}_{size}.{suffix}")

@@ -19,17 +19,17 @@ impl ShareFilesNaming {
     pub const FLAG_INCLUDE_FILE_SIZE: Self = Self(1 << 31);
     const SCHEME: u32 = 0xffff;
 
-    /// Whether sizes are part of names after sessions.
+    /// Returns whether sizes are part of names after sessions.
     pub fn includes_file_size(self) -> bool {
         self.0 & Self::FLAG_INCLUDE_FILE_SIZE.0 != 0
     }
 
-    /// Whether the scheme is the old one.
+    /// Returns whether the scheme is the old one.
     pub fn is_legacy(self) -> bool {
         self.0 & Self::SCHEME == Self::LEGACY_CRC32C_AND_FILE_SIZE.0
     }
 
-    /// Whether it is a scheme with flags that exist.
+    /// Returns whether it is a scheme with flags that exist.
     pub(crate) fn is_known(self) -> bool {
         let scheme = Self(self.0 & Self::SCHEME);
         let flags = self.0 & !Self::SCHEME;
@@ -225,7 +225,7 @@ pub struct BackupFileInfo {
     pub crc32c: Option<u32>,
 }
 
-/// What is known about a backup.
+/// Description of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupInfo {
@@ -237,7 +237,7 @@ pub struct BackupInfo {
     pub size: u64,
     /// How many files it has.
     pub number_files: u32,
-    /// What the application stored with it.
+    /// Metadata that the application stored with it.
     pub app_metadata: Vec<u8>,
     /// The database had this sequence number, or a later one.
     pub sequence_number: u64,

@@ -4,25 +4,25 @@
 //! there is no database until the new one is complete; then the rest of the old one; then the
 //! copies; CURRENT comes last.
 
-use crate::copy::{Crew, Source, Taken, Task};
+use crate::copy::{CopiedBytes, CopyTasks, Source, Task};
 use crate::inner::Inner;
 use crate::names::{self, BackupFileName};
 use crate::options::{RestoreMode, RestoreOptions, ShareFilesNaming};
 use crate::state::State;
-use crate::verify::Expected;
+use crate::verify::ExpectedFile;
 use esker::env::explain_lock;
 use esker::file_name::{ARCHIVE_DIR, CURRENT, LOCK, parse_file_name};
 use esker::{Error, FileKind, Result, read_table_properties};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What CURRENT is called until the rest is complete.
+/// The name of CURRENT until the rest is complete.
 const NEW_CURRENT: &str = "CURRENT.tmp";
 
 /// A file of the backup, and its name in the database.
 #[derive(Debug)]
-struct Wanted {
-    file: Expected,
+struct FileToRestore {
+    file: ExpectedFile,
     name: BackupFileName,
 }
 
@@ -82,11 +82,11 @@ impl Inner {
     }
 
     /// The files of the backup, all there with their sizes.
-    fn wanted(&self, state: &State, id: u32) -> Result<Vec<Wanted>> {
+    fn wanted(&self, state: &State, id: u32) -> Result<Vec<FileToRestore>> {
         let files = self.sized_files(state, id)?.into_iter();
         let wanted = files.map(|file| {
             let name = names::parse(&file.name)?;
-            Ok(Wanted { file, name })
+            Ok(FileToRestore { file, name })
         });
         let wanted = wanted.collect::<Result<Vec<_>>>()?;
         for (kind, what) in [
@@ -112,13 +112,18 @@ impl Inner {
     }
 
     /// Adds what was left out of the backup and another one has; returns what none has.
-    fn excluded(&self, state: &State, id: u32, wanted: &mut Vec<Wanted>) -> Result<Vec<String>> {
+    fn excluded(
+        &self,
+        state: &State,
+        id: u32,
+        wanted: &mut Vec<FileToRestore>,
+    ) -> Result<Vec<String>> {
         let mut missing = Vec::new();
         for name in &state.backup(id)?.excluded {
             let parsed = names::parse(name)?;
             match state.files.get(name) {
-                Some(known) => wanted.push(Wanted {
-                    file: Expected {
+                Some(known) => wanted.push(FileToRestore {
+                    file: ExpectedFile {
                         name: name.clone(),
                         path: self.dir.join(name),
                         size: known.size,
@@ -137,11 +142,11 @@ impl Inner {
     fn same_session(
         &self,
         db_dir: &Path,
-        wanted: &[Wanted],
+        wanted: &[FileToRestore],
         missing: &mut Vec<String>,
     ) -> Result<Kept> {
         let mut kept = Kept::new();
-        let of_number: BTreeMap<u64, &Wanted> = wanted
+        let of_number: BTreeMap<u64, &FileToRestore> = wanted
             .iter()
             .filter(|w| w.name.kind == FileKind::Table)
             .map(|w| (w.name.number, w))
@@ -176,7 +181,12 @@ impl Inner {
     }
 
     /// Tables and blob files of the database that are, byte by byte, the backup's.
-    fn same_checksum(&self, crew: &Crew, db_dir: &Path, wanted: &[Wanted]) -> Result<Kept> {
+    fn same_checksum(
+        &self,
+        crew: &CopyTasks,
+        db_dir: &Path,
+        wanted: &[FileToRestore],
+    ) -> Result<Kept> {
         let mut candidates = Vec::new();
         for kind in [FileKind::Table, FileKind::Blob] {
             for (name, number) in self.files_of(db_dir, kind)? {
@@ -196,7 +206,7 @@ impl Inner {
             target: None,
             expected: None,
         };
-        let in_db = Crew {
+        let in_db = CopyTasks {
             from: self.db_env.clone(),
             ..crew.clone()
         };
@@ -212,7 +222,7 @@ impl Inner {
                 Some(crc32c) => Some(crc32c),
                 None => {
                     let ours = crew.run(vec![read(&w.file.path, w.file.size)])?;
-                    ours.first().map(|t: &Taken| t.crc32c)
+                    ours.first().map(|t: &CopiedBytes| t.crc32c)
                 }
             };
             if there.is_ok_and(|t| Some(t.crc32c) == expected) {
@@ -280,17 +290,17 @@ impl Inner {
         Ok(())
     }
 
-    /// What is to be copied where.
+    /// Lists the copies to make.
     fn tasks(
         &self,
-        wanted: &[Wanted],
+        wanted: &[FileToRestore],
         db_dir: &Path,
         wal_dir: &Path,
         keep_logs: bool,
         kept: &Kept,
     ) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();
-        for Wanted { file, name } in wanted {
+        for FileToRestore { file, name } in wanted {
             if kept.contains(&(name.kind, name.number)) {
                 continue;
             }

@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 
 /// A file that a readable backup has.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownFile {
     /// How many readable backups have it.
     pub(crate) refs: u32,
     /// Its bytes: what its name says, or what there were when it was looked at.
     pub(crate) size: u64,
     /// Its checksum, where backups agree on one.
     pub(crate) crc32c: Option<u32>,
-    /// Whether two backups say different checksums: one of them has a damaged meta file.
+    /// True if two backups say different checksums: one of them has a damaged meta file.
     pub(crate) is_disputed: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Known {
 #[derive(Clone, Debug)]
 pub(crate) struct BackupFile {
     pub(crate) name: String,
-    /// What this backup says.
+    /// The checksum in this backup's metadata.
     pub(crate) crc32c: Option<u32>,
 }
 
@@ -43,16 +43,16 @@ pub(crate) struct Backup {
     pub(crate) excluded: Vec<String>,
 }
 
-/// What is known about a backup directory.
+/// Contents of a backup directory.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) backups: BTreeMap<u32, Backup>,
     /// Backups that cannot be used, and why.
     pub(crate) corrupt: BTreeMap<u32, Error>,
-    pub(crate) files: HashMap<String, Known>,
+    pub(crate) files: HashMap<String, KnownFile>,
     /// Backups that were not looked at, since enough others were.
     pub(crate) unopened: Vec<u32>,
-    /// Whether something may have been left behind that [`crate::collect`] removes.
+    /// True if something may have been left behind that [`crate::collect`] removes.
     pub(crate) may_have_garbage: bool,
 }
 
@@ -176,7 +176,7 @@ impl State {
     /// Takes in backup `id` with `files` and their sizes.
     pub(crate) fn add(&mut self, id: u32, mut backup: Backup, files: Vec<(MetaFile, u64)>) {
         for (file, size) in files {
-            let known = self.files.entry(file.name.clone()).or_insert(Known {
+            let known = self.files.entry(file.name.clone()).or_insert(KnownFile {
                 refs: 0,
                 size,
                 crc32c: file.crc32c,
@@ -216,7 +216,8 @@ impl State {
         unused
     }
 
-    /// Whether a file that no readable backup has may yet be needed by one that cannot be read.
+    /// Returns whether a file that no readable backup has may yet be needed by one that cannot be
+    /// read.
     pub(crate) fn is_in_doubt(&self) -> bool {
         !self.corrupt.is_empty() || !self.unopened.is_empty()
     }
@@ -237,7 +238,7 @@ impl State {
             .ok_or_else(|| Error::not_found("Backup not found"))
     }
 
-    /// What is told about backup `id`.
+    /// Describes backup `id`.
     pub(crate) fn info(&self, id: u32, backup: &Backup) -> BackupInfo {
         let file_details: Vec<_> = backup
             .files

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// A file of a backup, where it is, and what it should be.
 #[derive(Clone, Debug)]
-pub(crate) struct Expected {
+pub(crate) struct ExpectedFile {
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) size: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Expected {
 impl Inner {
     /// The files of backup `id`. The error names one that is missing or has another size than it
     /// should have.
-    pub(crate) fn sized_files(&self, state: &State, id: u32) -> Result<Vec<Expected>> {
+    pub(crate) fn sized_files(&self, state: &State, id: u32) -> Result<Vec<ExpectedFile>> {
         let backup = state.backup(id)?;
         let mut out = Vec::with_capacity(backup.files.len());
         for BackupFile { name, crc32c } in &backup.files {
@@ -41,7 +41,7 @@ impl Inner {
                 ))
                 .with_file(path));
             }
-            out.push(Expected {
+            out.push(ExpectedFile {
                 name: name.clone(),
                 path,
                 size,

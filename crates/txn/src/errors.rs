@@ -39,7 +39,7 @@ pub(crate) fn no_save_point() -> Error {
     Error::not_found("")
 }
 
-/// What only pessimistic transactions have.
+/// Returns the error of a call that only pessimistic transactions have.
 #[cold]
 pub(crate) fn no_timestamps() -> Error {
     Error::not_supported("timestamp not supported")

@@ -12,8 +12,8 @@
 
 use crate::errors;
 use crate::indexed::IndexedBatch;
-use crate::touch::{SnapshotFields, Touch};
-use crate::tracked::Tracked;
+use crate::touch::{Access, SnapshotFields};
+use crate::tracked::TrackedKeys;
 use esker::codec::hash::hash64;
 use esker::{Db, LatestWrite, Result, WriteOptions};
 use esker_status::seeded::{Bug, seeded};
@@ -86,7 +86,7 @@ impl Optimistic {
         &self,
         db: &Db,
         snapshot: &mut SnapshotFields,
-        touch: Touch,
+        touch: Access,
     ) -> Option<u64> {
         if !touch.validate {
             return None;
@@ -99,7 +99,7 @@ impl Optimistic {
     pub(crate) fn commit(
         &self,
         db: &Db,
-        tracked: &Tracked,
+        tracked: &TrackedKeys,
         batch: &IndexedBatch,
         options: &WriteOptions,
     ) -> Result<()> {
@@ -124,7 +124,7 @@ impl Optimistic {
 }
 
 /// `Busy` when a key was written after it was touched, `TryAgain` when memory does not tell.
-fn look_for_conflicts(db: &Db, tracked: &Tracked) -> Result<()> {
+fn look_for_conflicts(db: &Db, tracked: &TrackedKeys) -> Result<()> {
     if seeded(Bug::OptimisticUnchecked) {
         return Ok(());
     }

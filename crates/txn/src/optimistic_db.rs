@@ -2,7 +2,7 @@
 //! them.
 
 use crate::optimistic::{LockBuckets, Optimistic};
-use crate::transaction::{Kind, Transaction};
+use crate::transaction::{Transaction, TxnMode};
 use esker::{Db, Error, FamilyDescriptor, FamilyHandle, Options, Result, WriteBatch, WriteOptions};
 use std::path::Path;
 
@@ -121,8 +121,8 @@ impl OptimisticTransactionDb {
         self.db.create_family(name, options)
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Optimistic(Optimistic {
+    fn kind(&self) -> TxnMode {
+        TxnMode::Optimistic(Optimistic {
             buckets: self.buckets.clone(),
         })
     }

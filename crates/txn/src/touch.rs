@@ -5,32 +5,32 @@ use std::sync::Arc;
 
 /// How a key is touched.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Touch {
+pub(crate) struct Access {
     pub(crate) is_read: bool,
     pub(crate) exclusive: bool,
     pub(crate) validate: bool,
     pub(crate) assume_tracked: bool,
 }
 
-impl Touch {
-    pub(crate) const WRITE: Touch = Touch {
+impl Access {
+    pub(crate) const WRITE: Access = Access {
         is_read: false,
         exclusive: true,
         validate: true,
         assume_tracked: false,
     };
-    pub(crate) const UNTRACKED: Touch = Touch {
+    pub(crate) const UNTRACKED: Access = Access {
         validate: false,
-        ..Touch::WRITE
+        ..Access::WRITE
     };
-    pub(crate) const ASSUMED: Touch = Touch {
+    pub(crate) const ASSUMED: Access = Access {
         assume_tracked: true,
-        ..Touch::UNTRACKED
+        ..Access::UNTRACKED
     };
 
     /// That of a read for update.
-    pub(crate) fn of_read(exclusive: bool, validate: bool) -> Touch {
-        Touch {
+    pub(crate) fn of_read(exclusive: bool, validate: bool) -> Access {
+        Access {
             is_read: true,
             exclusive,
             validate,
@@ -41,12 +41,12 @@ impl Touch {
 
 /// A key that is touched.
 #[derive(Clone, Copy)]
-pub(crate) struct Touched<'k> {
+pub(crate) struct AccessedKey<'k> {
     pub(crate) family: &'k FamilyHandle,
     pub(crate) key: &'k [u8],
 }
 
-/// What `SetSnapshotOnNextOperation` calls.
+/// The callback of `SetSnapshotOnNextOperation`.
 pub(crate) type Notifier = Arc<dyn Fn(&Snapshot) + Send + Sync>;
 
 /// A snapshot, or that one is to be taken.

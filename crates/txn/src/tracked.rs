@@ -8,7 +8,7 @@
 use esker::FamilyHandle;
 use std::collections::HashMap;
 
-/// What is known of one key.
+/// Facts about one tracked key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyInfo {
     /// The key is known not to have changed from this sequence on.
@@ -25,9 +25,9 @@ pub(crate) struct FamilyKeys {
     pub(crate) keys: HashMap<Vec<u8>, KeyInfo>,
 }
 
-/// What undoing a read of a key came to.
+/// The result of undoing a read of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Untracked {
+pub(crate) enum UndoResult {
     /// There was no such read.
     NotTracked,
     /// Other touches remain.
@@ -38,11 +38,11 @@ pub(crate) enum Untracked {
 
 /// Keys by family.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tracked {
+pub(crate) struct TrackedKeys {
     families: Vec<FamilyKeys>,
 }
 
-impl Tracked {
+impl TrackedKeys {
     pub(crate) fn clear(&mut self) {
         self.families.clear();
     }
@@ -114,24 +114,24 @@ impl Tracked {
     }
 
     /// Undoes one read of a key.
-    pub(crate) fn untrack_read(&mut self, family: &FamilyHandle, key: &[u8]) -> Untracked {
+    pub(crate) fn untrack_read(&mut self, family: &FamilyHandle, key: &[u8]) -> UndoResult {
         let keys = self.of_mut(family);
         let Some(info) = keys.get_mut(key) else {
-            return Untracked::NotTracked;
+            return UndoResult::NotTracked;
         };
         if info.reads == 0 {
-            return Untracked::NotTracked;
+            return UndoResult::NotTracked;
         }
         info.reads -= 1;
         if info.reads > 0 || info.writes > 0 {
-            return Untracked::Fewer;
+            return UndoResult::Fewer;
         }
         keys.remove(key);
-        Untracked::Removed
+        UndoResult::Removed
     }
 
     /// Adds the touches of `other`.
-    pub(crate) fn merge(&mut self, other: &Tracked) {
+    pub(crate) fn merge(&mut self, other: &TrackedKeys) {
         for f in &other.families {
             for (key, info) in &f.keys {
                 self.merge_key(&f.family, key, *info);
@@ -140,8 +140,8 @@ impl Tracked {
     }
 
     /// Takes the touches of `other` away; the keys that had no others go, and are returned.
-    pub(crate) fn subtract(&mut self, other: &Tracked) -> Tracked {
-        let mut gone = Tracked::default();
+    pub(crate) fn subtract(&mut self, other: &TrackedKeys) -> TrackedKeys {
+        let mut gone = TrackedKeys::default();
         for f in &other.families {
             for (key, info) in &f.keys {
                 let keys = self.of_mut(&f.family);

@@ -3,11 +3,11 @@
 
 use crate::optimistic_db::keep_history;
 use crate::pessimistic::{
-    DeadlockPath, Found, KeyLock, LockTable, NEXT_ID, Pessimistic, Request, Shared,
-    TransactionDbOptions, TransactionOptions,
+    DeadlockPath, KeyLock, LockTable, NEXT_ID, Pessimistic, PreparedTransaction, Request,
+    TransactionDbOptions, TransactionDbState, TransactionOptions,
 };
 use crate::ranks;
-use crate::transaction::{Kind, Transaction};
+use crate::transaction::{Transaction, TxnMode};
 use esker::{
     Db, Error, FamilyDescriptor, FamilyHandle, FamilyOptions, Options, Result, WriteBatch,
     WriteOptions,
@@ -43,7 +43,7 @@ use std::path::Path;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct TransactionDb(Arc<Shared>);
+pub struct TransactionDb(Arc<TransactionDbState>);
 
 impl TransactionDb {
     /// Opens the database at `path` with the default family.
@@ -88,7 +88,10 @@ impl TransactionDb {
                 shared.locks.lock(&request, family, &key, true)?;
             }
             shared.register(&name, id)?;
-            shared.found.lock().push(Found { name, batch, id });
+            shared
+                .found
+                .lock()
+                .push(PreparedTransaction { name, batch, id });
         }
         Ok(this)
     }
@@ -98,7 +101,7 @@ impl TransactionDb {
     pub fn prepared_transactions(&self) -> Result<Vec<Transaction>> {
         let found = std::mem::take(&mut *self.0.found.lock());
         let restored = found.into_iter().map(|found| {
-            let kind = Kind::Pessimistic(Pessimistic::found(&self.0, found.name, found.id));
+            let kind = TxnMode::Pessimistic(Pessimistic::found(&self.0, found.name, found.id));
             let options = WriteOptions::default();
             let mut txn = Transaction::new(self.0.db.clone(), kind, options);
             txn.restore(&found.batch).map(|()| txn)
@@ -114,7 +117,7 @@ impl TransactionDb {
             options.max_num_deadlocks as usize,
             Arc::clone(&db.env().clock),
         );
-        TransactionDb(Arc::new(Shared {
+        TransactionDb(Arc::new(TransactionDbState {
             db,
             options,
             locks,
@@ -144,7 +147,7 @@ impl TransactionDb {
         write_options: WriteOptions,
         options: &TransactionOptions,
     ) -> Transaction {
-        let kind = Kind::Pessimistic(Pessimistic::new(&self.0, options));
+        let kind = TxnMode::Pessimistic(Pessimistic::new(&self.0, options));
         let mut txn = Transaction::new(self.0.db.clone(), kind, write_options);
         start(&mut txn, options);
         txn
@@ -157,7 +160,7 @@ impl TransactionDb {
         write_options: WriteOptions,
         options: &TransactionOptions,
     ) {
-        let kind = Kind::Pessimistic(Pessimistic::new(&self.0, options));
+        let kind = TxnMode::Pessimistic(Pessimistic::new(&self.0, options));
         old.restart(self.0.db.clone(), kind, write_options);
         start(old, options);
     }

@@ -6,7 +6,7 @@
 use super::Inner;
 use super::index::{KeyIndex, NONE};
 use super::resolve::{InBatch, record_at};
-use super::{IndexedBatch, Named};
+use super::{IndexedBatch, OptionalFamily};
 use esker::{FamilyId, Result};
 use esker_format::batch::Record;
 use esker_format::timestamp;
@@ -138,14 +138,14 @@ impl KeyCursor {
         }
     }
 
-    /// What the batch says of the key where the cursor stands.
-    pub(super) fn settle(&self, family: Named<'_>) -> Result<InBatch> {
+    /// Resolves the batch's records of the key at the cursor.
+    pub(super) fn settle(&self, family: OptionalFamily<'_>) -> Result<InBatch> {
         let latest = self.shared.lock().latest(self.family, &self.key)?;
         latest.settle(family, &self.key)
     }
 }
 
-/// What a record of a batch does.
+/// The kind of a record of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// Sets the key to a value.
@@ -163,7 +163,7 @@ pub enum EntryKind {
 /// One record of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchEntry {
-    /// What it does.
+    /// Its kind.
     pub kind: EntryKind,
     /// Its key.
     pub key: Vec<u8>,

@@ -6,14 +6,14 @@
 
 use super::cursor::KeyCursor;
 use super::resolve::{InBatch, Value, merge};
-use super::{IndexedBatch, Named, id_of};
+use super::{IndexedBatch, OptionalFamily, id_of};
 use esker::{DbIterator, Error, FamilyHandle, KeyOrder, ReadOptions, Result};
 use esker_format::wide_column;
 use std::cmp::Ordering;
 
 /// Which side the current key comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum EntrySource {
     Neither,
     Base,
     Batch,
@@ -30,7 +30,7 @@ pub struct MergedIterator {
     family: Option<FamilyHandle>,
     order: KeyOrder,
     forward: bool,
-    side: Side,
+    side: EntrySource,
     /// Both sides stand on the current key.
     equal: bool,
     /// The value of the batch's side.
@@ -52,7 +52,7 @@ impl MergedIterator {
     pub(super) fn new(
         batch: &IndexedBatch,
         base: DbIterator,
-        family: Named<'_>,
+        family: OptionalFamily<'_>,
         options: Option<&ReadOptions>,
     ) -> Self {
         let order = match family {
@@ -67,7 +67,7 @@ impl MergedIterator {
             family: family.cloned(),
             order,
             forward: true,
-            side: Side::Neither,
+            side: EntrySource::Neither,
             equal: false,
             value: Vec::new(),
             entity: None,
@@ -75,13 +75,13 @@ impl MergedIterator {
         }
     }
 
-    /// Whether it stands on a key.
+    /// Returns whether it stands on a key.
     #[inline]
     pub fn valid(&self) -> bool {
         match self.side {
-            Side::Base => self.failure.is_none() && self.base.valid(),
-            Side::Batch => self.failure.is_none(),
-            Side::Neither => false,
+            EntrySource::Base => self.failure.is_none() && self.base.valid(),
+            EntrySource::Batch => self.failure.is_none(),
+            EntrySource::Neither => false,
         }
     }
 
@@ -97,7 +97,7 @@ impl MergedIterator {
     #[inline]
     pub fn key(&self) -> &[u8] {
         match self.side {
-            Side::Batch => self.batch.key(),
+            EntrySource::Batch => self.batch.key(),
             _ => self.base.key(),
         }
     }
@@ -106,7 +106,7 @@ impl MergedIterator {
     #[inline]
     pub fn value(&self) -> &[u8] {
         match self.side {
-            Side::Batch => &self.value,
+            EntrySource::Batch => &self.value,
             _ => self.base.value(),
         }
     }
@@ -114,7 +114,7 @@ impl MergedIterator {
     /// The encoded wide-column entity, when the entry is one.
     pub fn entity(&self) -> Option<&[u8]> {
         match self.side {
-            Side::Batch => self.entity.as_deref(),
+            EntrySource::Batch => self.entity.as_deref(),
             _ => self.base.entity(),
         }
     }
@@ -122,7 +122,7 @@ impl MergedIterator {
     /// The user-defined timestamp of the entry; empty for those of the batch.
     pub fn timestamp(&self) -> &[u8] {
         match self.side {
-            Side::Batch => &[],
+            EntrySource::Batch => &[],
             _ => self.base.timestamp(),
         }
     }
@@ -193,8 +193,8 @@ impl MergedIterator {
         self.forward = forward;
         self.equal = false;
         match (self.side, self.base.valid()) {
-            (Side::Base, _) if forward => self.batch.seek(self.base.key()),
-            (Side::Base, _) => self.batch.seek_for_prev(self.base.key()),
+            (EntrySource::Base, _) if forward => self.batch.seek(self.base.key()),
+            (EntrySource::Base, _) => self.batch.seek_for_prev(self.base.key()),
             (_, true) => self.advance_base(),
             // It ran out on the other end: all its keys lie ahead.
             (_, false) if forward => self.base.seek_to_first(),
@@ -213,7 +213,7 @@ impl MergedIterator {
         if self.equal {
             self.advance_base();
             self.advance_batch();
-        } else if self.side == Side::Base {
+        } else if self.side == EntrySource::Base {
             self.advance_base();
         } else {
             self.advance_batch();
@@ -243,14 +243,14 @@ impl MergedIterator {
         loop {
             self.equal = false;
             if !self.base.valid() && self.base.status().is_err() {
-                self.side = Side::Base;
+                self.side = EntrySource::Base;
                 return;
             }
             if !self.batch.valid() {
                 self.side = if self.base.valid() {
-                    Side::Base
+                    EntrySource::Base
                 } else {
-                    Side::Neither
+                    EntrySource::Neither
                 };
                 return;
             }
@@ -261,12 +261,12 @@ impl MergedIterator {
                     self.compare().reverse()
                 };
                 if ahead.is_gt() {
-                    self.side = Side::Base;
+                    self.side = EntrySource::Base;
                     return;
                 }
                 self.equal = ahead.is_eq();
             }
-            self.side = Side::Batch;
+            self.side = EntrySource::Batch;
             match self.load() {
                 Ok(true) => return,
                 Ok(false) => {}

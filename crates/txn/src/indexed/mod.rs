@@ -62,9 +62,9 @@ pub(crate) struct Inner {
 }
 
 /// A family as an operation names it: `None` for the default family with the batch's own order.
-type Named<'a> = Option<&'a FamilyHandle>;
+type OptionalFamily<'a> = Option<&'a FamilyHandle>;
 
-fn id_of(family: Named<'_>) -> FamilyId {
+fn id_of(family: OptionalFamily<'_>) -> FamilyId {
     family.map_or(FamilyId::DEFAULT, FamilyId::from)
 }
 
@@ -177,7 +177,7 @@ impl IndexedBatch {
     /// Adds a record through `write` and, with `indexed`, to the index.
     pub(crate) fn add(
         &self,
-        family: Named<'_>,
+        family: OptionalFamily<'_>,
         indexed: bool,
         write: impl FnOnce(&mut WriteBatch, FamilyId) -> Result<()>,
     ) -> Result<()> {
@@ -261,22 +261,32 @@ impl IndexedBatch {
 
     /// Adds a record whose key and value are given in pieces; `None` for the default family with
     /// the batch's order.
-    pub fn put_parts(&self, family: Named<'_>, key: &[&[u8]], value: &[&[u8]]) -> Result<()> {
+    pub fn put_parts(
+        &self,
+        family: OptionalFamily<'_>,
+        key: &[&[u8]],
+        value: &[&[u8]],
+    ) -> Result<()> {
         self.add(family, true, |b, f| b.put_parts(f, key, value))
     }
 
     /// As [`IndexedBatch::put_parts`], for a merge operand.
-    pub fn merge_parts(&self, family: Named<'_>, key: &[&[u8]], value: &[&[u8]]) -> Result<()> {
+    pub fn merge_parts(
+        &self,
+        family: OptionalFamily<'_>,
+        key: &[&[u8]],
+        value: &[&[u8]],
+    ) -> Result<()> {
         self.add(family, true, |b, f| b.merge_parts(f, key, value))
     }
 
     /// As [`IndexedBatch::put_parts`], for a deletion.
-    pub fn delete_parts(&self, family: Named<'_>, key: &[&[u8]]) -> Result<()> {
+    pub fn delete_parts(&self, family: OptionalFamily<'_>, key: &[&[u8]]) -> Result<()> {
         self.add(family, true, |b, f| b.delete_parts(f, key))
     }
 
     /// As [`IndexedBatch::put_parts`], for the deletion of a key that was put once.
-    pub fn single_delete_parts(&self, family: Named<'_>, key: &[&[u8]]) -> Result<()> {
+    pub fn single_delete_parts(&self, family: OptionalFamily<'_>, key: &[&[u8]]) -> Result<()> {
         self.add(family, true, |b, f| b.single_delete_parts(f, key))
     }
 
@@ -320,7 +330,7 @@ impl IndexedBatch {
         self.0.lock().batch.count()
     }
 
-    /// Whether a later change of a key hides the earlier ones.
+    /// Returns whether a later change of a key hides the earlier ones.
     pub fn overwrites(&self) -> bool {
         self.0.lock().overwrite
     }
@@ -351,12 +361,12 @@ impl IndexedBatch {
         db.write_opt(&mut self.0.lock().batch, options)
     }
 
-    pub(crate) fn in_batch(&self, family: Named<'_>, key: &[u8]) -> Result<InBatch> {
+    pub(crate) fn in_batch(&self, family: OptionalFamily<'_>, key: &[u8]) -> Result<InBatch> {
         let latest = self.0.lock().latest(id_of(family), key)?;
         latest.settle(family, key)
     }
 
-    fn value_in_batch(&self, family: Named<'_>, key: &[u8]) -> Result<Option<Value>> {
+    fn value_in_batch(&self, family: OptionalFamily<'_>, key: &[u8]) -> Result<Option<Value>> {
         match self.in_batch(family, key)? {
             InBatch::Absent | InBatch::Deleted => Ok(None),
             InBatch::Value(v) => Ok(Some(v)),
@@ -364,17 +374,17 @@ impl IndexedBatch {
         }
     }
 
-    /// What the batch alone holds for `key` of the default family. `MergeInProgress` when that
-    /// needs a database; `InvalidArgument` when it needs a merge operator, which a handle brings:
-    /// see [`IndexedBatch::get_cf`].
+    /// Returns the value that the batch alone holds for `key` of the default family.
+    /// `MergeInProgress` when that needs a database; `InvalidArgument` when it needs a merge
+    /// operator, which a handle brings: see [`IndexedBatch::get_cf`].
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.value_in_batch(None, key)?
             .map(Value::into_plain)
             .transpose()
     }
 
-    /// What the batch alone holds for `key` of `family`. `MergeInProgress` when that needs a
-    /// database.
+    /// Returns the value that the batch alone holds for `key` of `family`. `MergeInProgress` when
+    /// that needs a database.
     pub fn get_cf(&self, family: &FamilyHandle, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.value_in_batch(Some(family), key)?
             .map(Value::into_plain)
@@ -388,8 +398,8 @@ impl IndexedBatch {
             .transpose()
     }
 
-    /// What `key` of `family` would hold if the batch was written: the batch's records over what
-    /// `db` holds, as of `snapshot` or now.
+    /// Returns the value that `key` of `family` would have if the batch was written: the batch's
+    /// records over what `db` holds, as of `snapshot` or now.
     pub fn get_over(
         &self,
         db: &Db,

@@ -1,4 +1,4 @@
-//! What the records of a batch make of one key, alone or over what a database holds.
+//! Resolves the records of a batch for one key, alone or over a database.
 
 use super::index::{KeyIndex, NONE};
 use esker::merge_operator::{Base, full_merge};
@@ -49,9 +49,9 @@ impl Value {
     }
 }
 
-/// What lies under the operands of a key in a batch.
+/// The value under the operands of a key in a batch.
 #[derive(Debug)]
-pub(super) enum Under {
+pub(super) enum BaseValue {
     /// Nothing: the database decides.
     Nothing,
     Deleted,
@@ -63,10 +63,10 @@ pub(super) enum Under {
 pub(super) struct Latest {
     /// Newest first.
     operands: Vec<Vec<u8>>,
-    under: Under,
+    under: BaseValue,
 }
 
-/// What a batch alone says of a key.
+/// The state of a key in a batch alone.
 #[derive(Debug)]
 pub(crate) enum InBatch {
     /// Nothing.
@@ -92,7 +92,7 @@ impl Latest {
     pub(super) fn nothing() -> Latest {
         Latest {
             operands: Vec::new(),
-            under: Under::Nothing,
+            under: BaseValue::Nothing,
         }
     }
 
@@ -104,9 +104,11 @@ impl Latest {
         }
         for at in index.updates(node) {
             latest.under = match record_at(rep, at)? {
-                Record::Put { value, .. } => Under::Value(Value::Plain(value.to_vec())),
-                Record::PutEntity { entity, .. } => Under::Value(Value::Entity(entity.to_vec())),
-                Record::Delete { .. } | Record::SingleDelete { .. } => Under::Deleted,
+                Record::Put { value, .. } => BaseValue::Value(Value::Plain(value.to_vec())),
+                Record::PutEntity { entity, .. } => {
+                    BaseValue::Value(Value::Entity(entity.to_vec()))
+                }
+                Record::Delete { .. } | Record::SingleDelete { .. } => BaseValue::Deleted,
                 Record::Merge { operand, .. } => {
                     latest.operands.push(operand.to_vec());
                     continue;
@@ -127,15 +129,15 @@ impl Latest {
         let Latest { operands, under } = self;
         if operands.is_empty() {
             return Ok(match under {
-                Under::Nothing => InBatch::Absent,
-                Under::Deleted => InBatch::Deleted,
-                Under::Value(v) => InBatch::Value(v),
+                BaseValue::Nothing => InBatch::Absent,
+                BaseValue::Deleted => InBatch::Deleted,
+                BaseValue::Value(v) => InBatch::Value(v),
             });
         }
         match under {
-            Under::Nothing => Ok(InBatch::Operands(operands)),
-            Under::Deleted => merge(family, key, None, &operands).map(InBatch::Value),
-            Under::Value(v) => merge(family, key, Some(&v), &operands).map(InBatch::Value),
+            BaseValue::Nothing => Ok(InBatch::Operands(operands)),
+            BaseValue::Deleted => merge(family, key, None, &operands).map(InBatch::Value),
+            BaseValue::Value(v) => merge(family, key, Some(&v), &operands).map(InBatch::Value),
         }
     }
 }

@@ -10,12 +10,12 @@
 //! Thread-safety: all methods may be called by any thread.
 
 use super::Ticket;
-use super::row_lock::{Granted, Request, RowLock, Seat};
+use super::row_lock::{GrantedRequests, Request, RowLock, SleepingThread};
 use super::waits::{DeadlockInfo, Waits};
 use crate::errors;
 use crate::ranks;
 use crate::state::TransactionState;
-use crate::tracked::Tracked;
+use crate::tracked::TrackedKeys;
 use esker::codec::hash::hash64;
 use esker::env::Clock;
 use esker::{Error, Result};
@@ -57,7 +57,7 @@ pub struct KeyLock {
     pub key: Vec<u8>,
     /// The transactions that hold it.
     pub holders: Vec<u64>,
-    /// Whether it is held exclusively.
+    /// True if it is held exclusively.
     pub exclusive: bool,
 }
 
@@ -82,7 +82,7 @@ impl std::fmt::Debug for LockTable {
 }
 
 /// Why a lock was not granted.
-enum Refused {
+enum LockFailure {
     /// These hold it.
     By(Vec<u64>),
     Limit,
@@ -154,7 +154,7 @@ impl LockTable {
         let mut locks = stripe.locks.lock();
         let mut refused = match self.grant(&map, &mut locks, request, key, exclusive) {
             Ok(()) => return Ok(()),
-            Err(Refused::Limit) if request.timeout_us == 0 => return Err(errors::lock_limit()),
+            Err(LockFailure::Limit) if request.timeout_us == 0 => return Err(errors::lock_limit()),
             Err(_) if request.timeout_us == 0 => return Err(errors::lock_timeout()),
             Err(refused) => refused,
         };
@@ -162,11 +162,11 @@ impl LockTable {
         let began_us = self.clock.now_us();
         let limit = u64::try_from(request.timeout_us).ok();
         let end_us = limit.map(|us| began_us.saturating_add(us));
-        let seat = Seat::new();
+        let seat = SleepingThread::new();
         loop {
             let holders = match &refused {
-                Refused::By(ids) => ids.as_slice(),
-                Refused::Limit => &[],
+                LockFailure::By(ids) => ids.as_slice(),
+                LockFailure::Limit => &[],
             };
             if !self.may_wait(request, family, key, exclusive, holders) {
                 self.leave(&map, stripe, &mut locks, me, key);
@@ -199,14 +199,14 @@ impl LockTable {
             if timed_out {
                 self.leave(&map, stripe, &mut locks, me, key);
                 return Err(match refused {
-                    Refused::Limit => errors::lock_limit(),
-                    Refused::By(..) => errors::lock_timeout(),
+                    LockFailure::Limit => errors::lock_limit(),
+                    LockFailure::By(..) => errors::lock_timeout(),
                 });
             }
         }
     }
 
-    /// Whether waiting for these closes no ring.
+    /// Returns whether waiting for these closes no ring.
     fn may_wait(
         &self,
         request: &Request,
@@ -233,7 +233,7 @@ impl LockTable {
         &self,
         stripe: &Stripe,
         locks: &mut MutexGuard<'_, Locks>,
-        seat: &Seat,
+        seat: &SleepingThread,
         (me, key): (u64, &[u8]),
         end_us: Option<u64>,
     ) -> bool {
@@ -271,11 +271,11 @@ impl LockTable {
         request: &Request,
         key: &[u8],
         exclusive: bool,
-    ) -> std::result::Result<(), Refused> {
+    ) -> std::result::Result<(), LockFailure> {
         let me = request.transaction;
         let Some(lock) = locks.get_mut(key) else {
             if self.locks_max > 0 && map.count.load(Ordering::Relaxed) >= self.locks_max {
-                return Err(Refused::Limit);
+                return Err(LockFailure::Limit);
             }
             map.count.fetch_add(1, Ordering::Relaxed);
             locks.insert(key.to_vec(), RowLock::held_by(request, exclusive));
@@ -283,17 +283,17 @@ impl LockTable {
         };
         if !lock.is_open_to(me, exclusive) && !self.steal(lock, me) {
             let others = lock.holders().iter().copied().filter(|id| *id != me);
-            return Err(Refused::By(others.collect()));
+            return Err(LockFailure::By(others.collect()));
         }
         lock.give(request, exclusive);
-        let mut granted = Granted::new();
+        let mut granted = GrantedRequests::new();
         lock.share(&mut granted);
         self.follow(lock, &granted);
         Ok(())
     }
 
     /// The holders of a lock have changed: those who wait for it wait for the new ones.
-    fn follow(&self, lock: &RowLock, granted: &Granted) {
+    fn follow(&self, lock: &RowLock, granted: &GrantedRequests) {
         for request in granted.iter().filter(|r| r.detect_depth.is_some()) {
             self.waits.end(request.transaction);
         }
@@ -341,7 +341,7 @@ impl LockTable {
         stripe: &Stripe,
         locks: &mut Locks,
         key: &[u8],
-        change: impl FnOnce(&mut RowLock) -> Granted,
+        change: impl FnOnce(&mut RowLock) -> GrantedRequests,
     ) {
         let Some(lock) = locks.get_mut(key) else {
             return;
@@ -367,7 +367,7 @@ impl LockTable {
     }
 
     /// Gives the locks of these keys back, stripe by stripe.
-    pub(crate) fn unlock_all(&self, transaction: u64, tracked: &Tracked) {
+    pub(crate) fn unlock_all(&self, transaction: u64, tracked: &TrackedKeys) {
         for family in tracked.families() {
             let id = family.family.id();
             let Some(map) = self.maps.read().get(&id).cloned() else {

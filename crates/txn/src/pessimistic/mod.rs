@@ -17,14 +17,14 @@ pub use waits::{DeadlockInfo, DeadlockPath};
 
 use crate::errors;
 use crate::state::TransactionState;
-use crate::touch::{SnapshotFields, Touch, Touched};
-use crate::tracked::{KeyInfo, Tracked};
+use crate::touch::{Access, AccessedKey, SnapshotFields};
+use crate::tracked::{KeyInfo, TrackedKeys};
 use esker::{Db, Error, LatestWrite, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
 pub(crate) use locks::LockTable;
 pub(crate) use row_lock::Request;
-pub(crate) use shared::{Found, Shared};
+pub(crate) use shared::{PreparedTransaction, TransactionDbState};
 
 /// Numbers of transactions: unique in the process.
 pub(crate) static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -49,16 +49,16 @@ impl Ticket {
     }
 }
 
-/// What a key is looked for conflicts with.
+/// The versions that a key may conflict with.
 #[derive(Clone, Copy)]
-struct Against {
+struct ConflictCheck {
     /// The sequence of the transaction's snapshot.
     snapshot: Option<u64>,
     /// The timestamp that it reads at, in a family with timestamps.
     read_at: Option<u64>,
 }
 
-impl Against {
+impl ConflictCheck {
     fn is_any(self) -> bool {
         self.snapshot.is_some() || self.read_at.is_some()
     }
@@ -67,7 +67,7 @@ impl Against {
 /// The part of a transaction that is pessimistic.
 #[derive(Debug)]
 pub(crate) struct Pessimistic {
-    shared: Arc<Shared>,
+    shared: Arc<TransactionDbState>,
     ticket: Ticket,
     request: Request,
     skip_concurrency_control: bool,
@@ -78,19 +78,19 @@ pub(crate) struct Pessimistic {
 }
 
 impl Pessimistic {
-    pub(crate) fn new(shared: &Arc<Shared>, options: &TransactionOptions) -> Self {
+    pub(crate) fn new(shared: &Arc<TransactionDbState>, options: &TransactionOptions) -> Self {
         Self::with_id(shared, options, NEXT_ID.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A transaction that was prepared before the database was opened.
-    pub(crate) fn found(shared: &Arc<Shared>, name: Vec<u8>, id: u64) -> Self {
+    pub(crate) fn found(shared: &Arc<TransactionDbState>, name: Vec<u8>, id: u64) -> Self {
         let mut found = Self::with_id(shared, &TransactionOptions::default(), id);
         found.name = name;
         found.registered = true;
         found
     }
 
-    fn with_id(shared: &Arc<Shared>, options: &TransactionOptions, id: u64) -> Self {
+    fn with_id(shared: &Arc<TransactionDbState>, options: &TransactionOptions, id: u64) -> Self {
         let expires_us = match u64::try_from(options.expiration) {
             Ok(ms) => shared
                 .db
@@ -183,7 +183,7 @@ impl Pessimistic {
         }
     }
 
-    pub(crate) fn unlock(&self, keys: &Tracked) {
+    pub(crate) fn unlock(&self, keys: &TrackedKeys) {
         self.shared.locks.unlock_all(self.ticket.id, keys);
     }
 
@@ -197,9 +197,9 @@ impl Pessimistic {
         &self,
         db: &Db,
         snapshot: &mut SnapshotFields,
-        tracked: &Tracked,
-        Touched { family, key }: Touched<'_>,
-        touch: Touch,
+        tracked: &TrackedKeys,
+        AccessedKey { family, key }: AccessedKey<'_>,
+        touch: Access,
         read_at: Option<u64>,
     ) -> Result<Option<u64>> {
         if self.skip_concurrency_control {
@@ -217,12 +217,12 @@ impl Pessimistic {
             locks.lock(&self.request, family.id(), key, touch.exclusive)?;
         }
         snapshot.take_if_wanted(db);
-        let against = Against {
+        let against = ConflictCheck {
             snapshot: snapshot.sequence(),
             read_at,
         };
         let seq = if touch.validate && against.is_any() {
-            match self.validate(db, Touched { family, key }, known, against) {
+            match self.validate(db, AccessedKey { family, key }, known, against) {
                 Ok(seq) => seq,
                 Err(e) => {
                     if is_upgrade {
@@ -247,9 +247,9 @@ impl Pessimistic {
     fn validate(
         &self,
         db: &Db,
-        Touched { family, key }: Touched<'_>,
+        AccessedKey { family, key }: AccessedKey<'_>,
         known: Option<KeyInfo>,
-        against: Against,
+        against: ConflictCheck,
     ) -> Result<u64> {
         if let (Some(k), Some(since)) = (known, against.snapshot)
             && k.seq <= since
@@ -284,7 +284,7 @@ impl Pessimistic {
         }
     }
 
-    /// Whether timestamps of keys count when conflicts are looked for.
+    /// Returns whether timestamps of keys count when conflicts are looked for.
     pub(crate) fn validates_timestamps(&self) -> bool {
         self.shared.options.enable_udt_validation
     }

@@ -27,7 +27,7 @@ pub struct TransactionDbOptions {
     /// Milliseconds that a transaction waits for a lock unless it says otherwise; 0 for not at all,
     /// negative for ever.
     pub transaction_lock_timeout: i64,
-    /// The same, for writes past the transactions.
+    /// Milliseconds that writes past the transactions wait for a lock.
     pub default_lock_timeout: i64,
     /// When changes go to the database.
     pub write_policy: WritePolicy,

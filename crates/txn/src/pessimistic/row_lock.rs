@@ -10,10 +10,10 @@
 //!   hands the lock to it.
 //! - The first waiter is woken as well once it has been overtaken for [`OVERTAKEN_US`].
 //!
-//! So no waiter starves: the first is woken, and is overtaken at most until it is awake.
+//! No waiter starves: the first is woken, and is overtaken at most until it is awake.
 //!
-//! Thread-safety: values; the lock of their stripe guards them. Only [`Seat::is_granted`] is read
-//! without it.
+//! Thread-safety: values; the lock of their stripe guards them. Only [`SleepingThread::is_granted`]
+//! is read without it.
 
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ const OVERTAKEN_US: u64 = 100;
 /// How often a waiter looks before it sleeps: about as long as a few commits take.
 const SPINS: u32 = 256;
 
-/// What a lock request says of its transaction.
+/// A request for a lock: the part that describes its transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) transaction: u64,
@@ -40,21 +40,21 @@ pub(crate) struct Request {
 
 /// Where the thread of a waiting transaction sleeps.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct SleepingThread {
     granted: AtomicBool,
     /// With the lock of the stripe.
     pub(super) changed: Condvar,
 }
 
-impl Seat {
-    pub(super) fn new() -> Arc<Seat> {
-        Arc::new(Seat {
+impl SleepingThread {
+    pub(super) fn new() -> Arc<SleepingThread> {
+        Arc::new(SleepingThread {
             granted: AtomicBool::new(false),
             changed: Condvar::new(),
         })
     }
 
-    /// Whether the lock was handed over: its transaction is a holder.
+    /// Returns whether the lock was handed over: its transaction is a holder.
     pub(super) fn is_granted(&self) -> bool {
         self.granted.load(Ordering::Acquire)
     }
@@ -79,7 +79,7 @@ struct Waiter {
     is_called: bool,
     /// It was woken and came too late.
     is_late: bool,
-    seat: Arc<Seat>,
+    seat: Arc<SleepingThread>,
 }
 
 impl Waiter {
@@ -100,7 +100,7 @@ impl Waiter {
 }
 
 /// Transactions that were given a lock for which they waited.
-pub(super) type Granted = SmallVec<[Request; 2]>;
+pub(super) type GrantedRequests = SmallVec<[Request; 2]>;
 
 #[derive(Debug)]
 pub(super) struct RowLock {
@@ -133,7 +133,7 @@ impl RowLock {
         self.expires_us
     }
 
-    /// Whether nobody holds it or waits for it.
+    /// Returns whether nobody holds it or waits for it.
     pub(super) fn is_unused(&self) -> bool {
         self.holders.is_empty() && self.queue.is_empty()
     }
@@ -148,7 +148,7 @@ impl RowLock {
         self.queue.iter().filter(detecting).map(Waiter::id)
     }
 
-    /// Whether nothing stands against `id`.
+    /// Returns whether nothing stands against `id`.
     pub(super) fn is_open_to(&self, id: u64, exclusive: bool) -> bool {
         *self.holders == [id] || self.holders.is_empty() || !(self.exclusive || exclusive)
     }
@@ -175,20 +175,20 @@ impl RowLock {
     }
 
     /// A holder lets go. Says which waiters hold it now.
-    pub(super) fn release(&mut self, id: u64, now_us: impl FnOnce() -> u64) -> Granted {
+    pub(super) fn release(&mut self, id: u64, now_us: impl FnOnce() -> u64) -> GrantedRequests {
         self.holders.retain(|holder| *holder != id);
         self.pass_on(now_us)
     }
 
     /// A waiter gives up. Says which other waiters hold it now.
-    pub(super) fn leave(&mut self, id: u64, now_us: impl FnOnce() -> u64) -> Granted {
+    pub(super) fn leave(&mut self, id: u64, now_us: impl FnOnce() -> u64) -> GrantedRequests {
         self.queue.retain(|w| w.id() != id);
         self.pass_on(now_us)
     }
 
     /// Hands it to waiters that are ready, or wakes one.
-    fn pass_on(&mut self, now_us: impl FnOnce() -> u64) -> Granted {
-        let mut granted = Granted::new();
+    fn pass_on(&mut self, now_us: impl FnOnce() -> u64) -> GrantedRequests {
+        let mut granted = GrantedRequests::new();
         if self.queue.is_empty() {
             return granted;
         }
@@ -213,7 +213,7 @@ impl RowLock {
     }
 
     /// Gives it to all waiters that may share it with its holders.
-    pub(super) fn share(&mut self, granted: &mut Granted) {
+    pub(super) fn share(&mut self, granted: &mut GrantedRequests) {
         while !self.exclusive
             && !self.holders.is_empty()
             && let Some(at) = self.queue.iter().position(|w| !w.exclusive)
@@ -222,7 +222,7 @@ impl RowLock {
         }
     }
 
-    fn hand_over(&mut self, at: usize, granted: &mut Granted) {
+    fn hand_over(&mut self, at: usize, granted: &mut GrantedRequests) {
         let Some(waiter) = self.queue.remove(at) else {
             return;
         };
@@ -238,7 +238,7 @@ impl RowLock {
         &mut self,
         request: &Request,
         exclusive: bool,
-        seat: &Arc<Seat>,
+        seat: &Arc<SleepingThread>,
         now_us: u64,
     ) -> bool {
         let is_spinning = thread::parallelism() > 1 && !self.queue.iter().any(|w| w.is_spinning);
@@ -266,7 +266,8 @@ impl RowLock {
         }
     }
 
-    /// Whether the transaction is the first that waits: it takes the lock from holders that expire.
+    /// Returns whether the transaction is the first that waits: it takes the lock from holders that
+    /// expire.
     pub(super) fn is_first(&self, id: u64) -> bool {
         self.queue.front().is_some_and(|w| w.id() == id)
     }
@@ -299,8 +300,8 @@ mod tests {
     }
 
     /// Queues up, and spins only if it is told to.
-    fn queue(lock: &mut RowLock, id: u64, exclusive: bool, spins: bool) -> Arc<Seat> {
-        let seat = Seat::new();
+    fn queue(lock: &mut RowLock, id: u64, exclusive: bool, spins: bool) -> Arc<SleepingThread> {
+        let seat = SleepingThread::new();
         lock.wait(&request(id), exclusive, &seat, 0);
         if !spins {
             lock.end_spin(id);
@@ -308,7 +309,7 @@ mod tests {
         seat
     }
 
-    fn ids(granted: &Granted) -> Vec<u64> {
+    fn ids(granted: &GrantedRequests) -> Vec<u64> {
         granted.iter().map(|r| r.transaction).collect()
     }
 

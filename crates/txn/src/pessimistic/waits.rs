@@ -15,7 +15,7 @@ pub struct DeadlockInfo {
     pub transaction: u64,
     /// The family of the key it waits for.
     pub family: u32,
-    /// Whether it wants the lock for itself alone.
+    /// True if it wants the lock for itself alone.
     pub exclusive: bool,
     /// The key it waits for.
     pub waiting_key: Vec<u8>,

@@ -6,14 +6,14 @@
 
 mod stamps;
 
-use stamps::Stamps;
+use stamps::TxnTimestamps;
 
 use crate::indexed::{IndexedBatch, MergedIterator};
 use crate::optimistic::Optimistic;
 use crate::pessimistic::Pessimistic;
 use crate::state::TransactionState;
-use crate::touch::{SnapshotFields, SnapshotState, Touch, Touched};
-use crate::tracked::{Tracked, Untracked};
+use crate::touch::{Access, AccessedKey, SnapshotFields, SnapshotState};
+use crate::tracked::{TrackedKeys, UndoResult};
 use crate::{BatchEntry, errors};
 use esker::{
     Db, Error, FamilyHandle, FamilyId, PinnedValue, ReadOptions, Result, Snapshot, WriteBatch,
@@ -23,9 +23,9 @@ use esker_format::batch::Record;
 use esker_format::timestamp;
 use esker_format::wide_column::{self, Column};
 
-/// What touching a key means.
+/// Optimistic or pessimistic: what touching a key does.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TxnMode {
     Optimistic(Optimistic),
     Pessimistic(Pessimistic),
 }
@@ -42,7 +42,7 @@ struct SavePoint {
     snapshot: SnapshotState,
     counts: Counts,
     /// The touches since.
-    touched: Tracked,
+    touched: TrackedKeys,
 }
 
 /// A transaction of an [`crate::OptimisticTransactionDb`] or a [`crate::TransactionDb`].
@@ -50,17 +50,17 @@ struct SavePoint {
 /// Dropping it undoes it: nothing it wrote is seen, and its locks go.
 pub struct Transaction {
     pub(crate) db: Db,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TxnMode,
     pub(crate) write_options: WriteOptions,
     pub(crate) batch: IndexedBatch,
-    pub(crate) tracked: Tracked,
+    pub(crate) tracked: TrackedKeys,
     save_points: Vec<SavePoint>,
     pub(crate) snapshot: SnapshotFields,
     counts: Counts,
     started_us: u64,
     indexing: bool,
     default: FamilyHandle,
-    stamps: Stamps,
+    stamps: TxnTimestamps,
 }
 
 impl std::fmt::Debug for Transaction {
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn new(db: Db, kind: Kind, write_options: WriteOptions) -> Transaction {
+    pub(crate) fn new(db: Db, kind: TxnMode, write_options: WriteOptions) -> Transaction {
         let default = db.default_family_handle();
         let batch = IndexedBatch::with_order(true, default.order().clone(), 0);
         Transaction {
@@ -84,26 +84,26 @@ impl Transaction {
             db,
             kind,
             write_options,
-            tracked: Tracked::default(),
+            tracked: TrackedKeys::default(),
             save_points: Vec::new(),
             snapshot: SnapshotFields::default(),
             counts: Counts::default(),
             indexing: true,
-            stamps: Stamps::default(),
+            stamps: TxnTimestamps::default(),
         }
     }
 
     /// Becomes the prepared transaction that `batch` is what is left of.
     pub(crate) fn restore(&mut self, batch: &WriteBatch) -> Result<()> {
         self.rebuild_from_batch(batch)?;
-        if let Kind::Pessimistic(p) = &mut self.kind {
+        if let TxnMode::Pessimistic(p) = &mut self.kind {
             p.end_prepare(true);
         }
         Ok(())
     }
 
     /// Begins anew with these parts; locks are released.
-    pub(crate) fn restart(&mut self, db: Db, kind: Kind, write_options: WriteOptions) {
+    pub(crate) fn restart(&mut self, db: Db, kind: TxnMode, write_options: WriteOptions) {
         self.clear();
         self.end();
         self.clear_snapshot();
@@ -114,12 +114,12 @@ impl Transaction {
         self.kind = kind;
         self.write_options = write_options;
         self.indexing = true;
-        self.stamps = Stamps::default();
+        self.stamps = TxnTimestamps::default();
     }
 
     /// Forgets changes, save points and touched keys; locks are released.
     pub(crate) fn clear(&mut self) {
-        if let Kind::Pessimistic(p) = &self.kind {
+        if let TxnMode::Pessimistic(p) = &self.kind {
             p.unlock(&self.tracked);
         }
         self.save_points.clear();
@@ -130,7 +130,7 @@ impl Transaction {
 
     /// Takes the transaction out of the registers of its database.
     fn end(&mut self) {
-        if let Kind::Pessimistic(p) = &mut self.kind {
+        if let TxnMode::Pessimistic(p) = &mut self.kind {
             p.end();
         }
     }
@@ -140,48 +140,48 @@ impl Transaction {
         &self.db
     }
 
-    /// Whether it looks for conflicts only when it commits.
+    /// Returns whether it looks for conflicts only when it commits.
     pub fn is_optimistic(&self) -> bool {
-        matches!(self.kind, Kind::Optimistic(_))
+        matches!(self.kind, TxnMode::Optimistic(_))
     }
 
     /// A number that no other pessimistic transaction of this process has; 0 for an optimistic one.
     pub fn id(&self) -> u64 {
         match &self.kind {
-            Kind::Optimistic(_) => 0,
-            Kind::Pessimistic(p) => p.id(),
+            TxnMode::Optimistic(_) => 0,
+            TxnMode::Pessimistic(p) => p.id(),
         }
     }
 
     /// How far it has come. An optimistic transaction is always started.
     pub fn state(&self) -> TransactionState {
         match &self.kind {
-            Kind::Optimistic(_) => TransactionState::Started,
-            Kind::Pessimistic(p) => p.state(),
+            TxnMode::Optimistic(_) => TransactionState::Started,
+            TxnMode::Pessimistic(p) => p.state(),
         }
     }
 
     /// Its name; empty without one.
     pub fn name(&self) -> &[u8] {
         match &self.kind {
-            Kind::Optimistic(_) => b"",
-            Kind::Pessimistic(p) => p.name(),
+            TxnMode::Optimistic(_) => b"",
+            TxnMode::Pessimistic(p) => p.name(),
         }
     }
 
     /// Names it, once, with 1 to 512 bytes that no other transaction of the database has.
     pub fn set_name(&mut self, name: &[u8]) -> Result<()> {
         match &mut self.kind {
-            Kind::Optimistic(_) => Err(Error::invalid_argument(
+            TxnMode::Optimistic(_) => Err(Error::invalid_argument(
                 "Optimistic transactions cannot be named.",
             )),
-            Kind::Pessimistic(p) => p.set_name(name),
+            TxnMode::Pessimistic(p) => p.set_name(name),
         }
     }
 
     /// Milliseconds that a lock is waited for; 0 for not at all, negative for ever.
     pub fn set_lock_timeout(&mut self, ms: i64) {
-        if let Kind::Pessimistic(p) = &mut self.kind {
+        if let TxnMode::Pessimistic(p) = &mut self.kind {
             p.set_lock_timeout(ms);
         }
     }
@@ -226,8 +226,8 @@ impl Transaction {
         self.tracked.len() as u64
     }
 
-    /// Whether changes that follow can be read in the transaction; they can unless this was set to
-    /// false.
+    /// Sets whether changes that follow can be read in the transaction; they can unless this was
+    /// set to false.
     pub fn set_indexing(&mut self, yes: bool) {
         self.indexing = yes;
     }
@@ -279,7 +279,7 @@ impl Transaction {
         self.save_points.push(SavePoint {
             snapshot: self.snapshot.0.clone(),
             counts: self.counts,
-            touched: Tracked::default(),
+            touched: TrackedKeys::default(),
         });
         self.batch.set_save_point();
     }
@@ -287,7 +287,7 @@ impl Transaction {
     /// Undoes what came after the last save point, and forgets it: changes, snapshot, and the locks
     /// of keys that were not touched before. `NotFound` without one.
     pub fn rollback_to_save_point(&mut self) -> Result<()> {
-        if let Kind::Pessimistic(p) = &self.kind
+        if let TxnMode::Pessimistic(p) = &self.kind
             && p.state() != TransactionState::Started
         {
             return Err(Error::invalid_argument(
@@ -301,7 +301,7 @@ impl Transaction {
         self.counts = point.counts;
         let done = self.batch.rollback_to_save_point();
         let gone = self.tracked.subtract(&point.touched);
-        if let Kind::Pessimistic(p) = &self.kind {
+        if let TxnMode::Pessimistic(p) = &self.kind {
             p.unlock(&gone);
         }
         done
@@ -320,15 +320,15 @@ impl Transaction {
 
     // Touching keys.
 
-    fn touch(&mut self, family: &FamilyHandle, key: &[u8], touch: Touch) -> Result<()> {
+    fn touch(&mut self, family: &FamilyHandle, key: &[u8], touch: Access) -> Result<()> {
         let read_at = self.validated_at(family);
         let seq = match &mut self.kind {
-            Kind::Optimistic(o) => o.touch(&self.db, &mut self.snapshot, touch),
-            Kind::Pessimistic(p) => p.touch(
+            TxnMode::Optimistic(o) => o.touch(&self.db, &mut self.snapshot, touch),
+            TxnMode::Pessimistic(p) => p.touch(
                 &self.db,
                 &mut self.snapshot,
                 &self.tracked,
-                Touched { family, key },
+                AccessedKey { family, key },
                 touch,
                 read_at,
             )?,
@@ -349,7 +349,7 @@ impl Transaction {
         &mut self,
         family: &FamilyHandle,
         key: &[u8],
-        touch: Touch,
+        touch: Access,
         write: impl FnOnce(&mut WriteBatch, FamilyId) -> Result<()>,
     ) -> Result<()> {
         self.touch(family, key, touch)?;
@@ -368,7 +368,7 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.put_as(family, key.as_ref(), value.as_ref(), Touch::WRITE)
+        self.put_as(family, key.as_ref(), value.as_ref(), Access::WRITE)
     }
 
     /// As [`Transaction::put_cf`], without a look for conflicts. A pessimistic transaction locks
@@ -379,7 +379,7 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.put_as(family, key.as_ref(), value.as_ref(), Touch::UNTRACKED)
+        self.put_as(family, key.as_ref(), value.as_ref(), Access::UNTRACKED)
     }
 
     /// As [`Transaction::put_cf`], for a key that the transaction has locked already.
@@ -389,10 +389,10 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.put_as(family, key.as_ref(), value.as_ref(), Touch::ASSUMED)
+        self.put_as(family, key.as_ref(), value.as_ref(), Access::ASSUMED)
     }
 
-    fn put_as(&mut self, family: &FamilyHandle, k: &[u8], v: &[u8], touch: Touch) -> Result<()> {
+    fn put_as(&mut self, family: &FamilyHandle, k: &[u8], v: &[u8], touch: Access) -> Result<()> {
         self.change(family, k, touch, |b, f| b.put_cf(f, k, v))?;
         self.counts.puts += 1;
         Ok(())
@@ -406,7 +406,7 @@ impl Transaction {
         columns: &[Column<'_>],
     ) -> Result<()> {
         let key = key.as_ref();
-        self.change(family, key, Touch::WRITE, |b, f| {
+        self.change(family, key, Access::WRITE, |b, f| {
             b.put_entity_cf(f, key, columns)
         })?;
         self.counts.entities += 1;
@@ -421,7 +421,7 @@ impl Transaction {
         columns: &[Column<'_>],
     ) -> Result<()> {
         let key = key.as_ref();
-        self.change(family, key, Touch::UNTRACKED, |b, f| {
+        self.change(family, key, Access::UNTRACKED, |b, f| {
             b.put_entity_cf(f, key, columns)
         })?;
         self.counts.entities += 1;
@@ -440,7 +440,7 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         operand: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.merge_as(family, key.as_ref(), operand.as_ref(), Touch::WRITE)
+        self.merge_as(family, key.as_ref(), operand.as_ref(), Access::WRITE)
     }
 
     /// As [`Transaction::merge_cf`], without a look for conflicts.
@@ -450,10 +450,10 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         operand: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.merge_as(family, key.as_ref(), operand.as_ref(), Touch::UNTRACKED)
+        self.merge_as(family, key.as_ref(), operand.as_ref(), Access::UNTRACKED)
     }
 
-    fn merge_as(&mut self, family: &FamilyHandle, k: &[u8], v: &[u8], touch: Touch) -> Result<()> {
+    fn merge_as(&mut self, family: &FamilyHandle, k: &[u8], v: &[u8], touch: Access) -> Result<()> {
         self.change(family, k, touch, |b, f| b.merge_cf(f, k, v))?;
         self.counts.merges += 1;
         Ok(())
@@ -466,15 +466,15 @@ impl Transaction {
 
     /// Deletes `key` in `family`.
     pub fn delete_cf(&mut self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> Result<()> {
-        self.delete_as(family, key.as_ref(), Touch::WRITE)
+        self.delete_as(family, key.as_ref(), Access::WRITE)
     }
 
     /// As [`Transaction::delete_cf`], without a look for conflicts.
     pub fn delete_untracked(&mut self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> Result<()> {
-        self.delete_as(family, key.as_ref(), Touch::UNTRACKED)
+        self.delete_as(family, key.as_ref(), Access::UNTRACKED)
     }
 
-    fn delete_as(&mut self, family: &FamilyHandle, key: &[u8], touch: Touch) -> Result<()> {
+    fn delete_as(&mut self, family: &FamilyHandle, key: &[u8], touch: Access) -> Result<()> {
         self.change(family, key, touch, |b, f| b.delete_cf(f, key))?;
         self.counts.deletes += 1;
         Ok(())
@@ -482,7 +482,7 @@ impl Transaction {
 
     /// Deletes a key of `family` that was put once.
     pub fn single_delete_cf(&mut self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> Result<()> {
-        self.single_delete_as(family, key.as_ref(), Touch::WRITE)
+        self.single_delete_as(family, key.as_ref(), Access::WRITE)
     }
 
     /// As [`Transaction::single_delete_cf`], without a look for conflicts.
@@ -491,10 +491,10 @@ impl Transaction {
         family: &FamilyHandle,
         key: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.single_delete_as(family, key.as_ref(), Touch::UNTRACKED)
+        self.single_delete_as(family, key.as_ref(), Access::UNTRACKED)
     }
 
-    fn single_delete_as(&mut self, family: &FamilyHandle, key: &[u8], touch: Touch) -> Result<()> {
+    fn single_delete_as(&mut self, family: &FamilyHandle, key: &[u8], touch: Access) -> Result<()> {
         self.change(family, key, touch, |b, f| b.single_delete_cf(f, key))?;
         self.counts.deletes += 1;
         Ok(())
@@ -601,7 +601,7 @@ impl Transaction {
         exclusive: bool,
         validate: bool,
     ) -> Result<()> {
-        self.touch(family, key.as_ref(), Touch::of_read(exclusive, validate))
+        self.touch(family, key.as_ref(), Access::of_read(exclusive, validate))
     }
 
     /// Reads a key that the transaction depends on. `exclusive` or shared says how a pessimistic
@@ -621,7 +621,7 @@ impl Transaction {
                 "If do_validate is false then GetForUpdate with snapshot is not defined.",
             ));
         }
-        let touch = Touch::of_read(exclusive, validate);
+        let touch = Access::of_read(exclusive, validate);
         let options = self.for_update(family, options, touch, "read_timestamp")?;
         self.touch(family, key.as_ref(), touch)?;
         self.get_opt(family, key, &options, snapshot)
@@ -642,7 +642,7 @@ impl Transaction {
                 "Snapshot must not be set if validation is disabled",
             ));
         }
-        let touch = Touch::of_read(exclusive, validate);
+        let touch = Access::of_read(exclusive, validate);
         let options = self.for_update(family, options, touch, "read timestamp")?;
         self.touch(family, key.as_ref(), touch)?;
         self.get_entity_opt(family, key, &options, snapshot)
@@ -668,12 +668,12 @@ impl Transaction {
     pub fn undo_get_for_update(&mut self, family: &FamilyHandle, key: impl AsRef<[u8]>) {
         let key = key.as_ref();
         let here = match self.save_points.last_mut() {
-            Some(point) => point.touched.untrack_read(family, key) != Untracked::NotTracked,
+            Some(point) => point.touched.untrack_read(family, key) != UndoResult::NotTracked,
             None => true,
         };
         if here
-            && self.tracked.untrack_read(family, key) == Untracked::Removed
-            && let Kind::Pessimistic(p) = &self.kind
+            && self.tracked.untrack_read(family, key) == UndoResult::Removed
+            && let TxnMode::Pessimistic(p) = &self.kind
         {
             p.unlock_key(family.id(), key);
         }
@@ -703,10 +703,10 @@ impl Transaction {
     /// [`crate::TransactionDb::prepared_transactions`] when the database is opened again.
     pub fn prepare(&mut self) -> Result<()> {
         match &mut self.kind {
-            Kind::Optimistic(_) => Err(Error::invalid_argument(
+            TxnMode::Optimistic(_) => Err(Error::invalid_argument(
                 "Two phase commit not supported for optimistic transactions.",
             )),
-            Kind::Pessimistic(p) => {
+            TxnMode::Pessimistic(p) => {
                 p.begin_prepare()?;
                 let (db, options) = (&self.db, &self.write_options);
                 let done = self.batch.with_batch_mut(|batch| {
@@ -724,12 +724,12 @@ impl Transaction {
     /// transaction is over in any case, an optimistic one only when it succeeds.
     pub fn commit(&mut self) -> Result<()> {
         match &mut self.kind {
-            Kind::Optimistic(o) => {
+            TxnMode::Optimistic(o) => {
                 o.commit(&self.db, &self.tracked, &self.batch, &self.write_options)?;
                 self.clear();
                 Ok(())
             }
-            Kind::Pessimistic(p) => {
+            TxnMode::Pessimistic(p) => {
                 p.begin_commit()?;
                 let (db, at) = (&self.db, self.stamps.commit);
                 let stamped = self
@@ -755,7 +755,7 @@ impl Transaction {
 
     /// Undoes everything. The transaction can be used again, unless it was prepared.
     pub fn rollback(&mut self) -> Result<()> {
-        if let Kind::Pessimistic(p) = &mut self.kind {
+        if let TxnMode::Pessimistic(p) = &mut self.kind {
             p.check_rollback()?;
             if p.is_prepared() {
                 self.db.undo_transaction(p.name(), &self.write_options)?;

@@ -5,9 +5,9 @@
 //! key that somebody else wrote at a later timestamp than the transaction reads at is a conflict,
 //! as a later sequence number is. The rules and messages are RocksDB's.
 
-use super::{Kind, Transaction};
+use super::{Transaction, TxnMode};
 use crate::errors;
-use crate::touch::Touch;
+use crate::touch::Access;
 use esker::{Error, FamilyHandle, ReadOptions, Result, WriteBatch};
 use std::borrow::Cow;
 
@@ -16,10 +16,10 @@ const UNSET: u64 = u64::MAX;
 
 /// The timestamps of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamps {
+pub(crate) struct TxnTimestamps {
     /// Where it reads for update.
     pub(crate) read: Option<u64>,
-    /// What its keys get.
+    /// The timestamp that its keys get.
     pub(crate) commit: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn set_commit_timestamp(&mut self, timestamp: u64) -> Result<()> {
-        let Kind::Pessimistic(p) = &self.kind else {
+        let TxnMode::Pessimistic(p) = &self.kind else {
             return Err(errors::no_timestamps());
         };
         let read = self.stamps.read;
@@ -127,11 +127,11 @@ impl Transaction {
         &self,
         family: &FamilyHandle,
         options: &'o ReadOptions,
-        touch: Touch,
+        touch: Access,
         what: &str,
     ) -> Result<Cow<'o, ReadOptions>> {
         let size = family.order().timestamp_size();
-        let Kind::Pessimistic(p) = &self.kind else {
+        let TxnMode::Pessimistic(p) = &self.kind else {
             return Ok(Cow::Borrowed(options));
         };
         match &options.timestamp {
@@ -166,7 +166,7 @@ impl Transaction {
     }
 }
 
-/// Whether a read for update goes with the transaction's read timestamp.
+/// Checks that a read for update agrees with the transaction's read timestamp.
 fn check_read_timestamp(validates: bool, validate: bool, read: Option<u64>) -> Result<()> {
     let wrong = match (validates, validate, read) {
         (false, _, Some(_)) => {
