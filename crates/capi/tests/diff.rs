@@ -8,7 +8,7 @@
 #[path = "common/loaded.rs"]
 mod loaded;
 
-use esker_differential::{Plan, run};
+use esker_differential::{ComparisonPlan, run};
 use loaded::{directory, ours};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn seeds() -> Range<u64> {
 fn compare(left: &Path, right: &Path, seeds: Range<u64>, without: &[&str]) {
     for seed in seeds {
         let place = directory();
-        let plan = Plan {
+        let plan = ComparisonPlan {
             left: left.to_owned(),
             right: right.to_owned(),
             calls: calls(),

@@ -6,7 +6,7 @@
 #[path = "common/loaded.rs"]
 mod loaded;
 
-use esker_differential::model::{Plan, run};
+use esker_differential::model::{ModelPlan, run};
 use loaded::{directory, ours};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
 fn every_answer_beside_running_jobs_is_the_models() {
     let place = directory();
     let seconds = number("ESKER_MODEL_SECONDS", 90);
-    let plan = Plan {
+    let plan = ModelPlan {
         library: ours(),
         seed: number("ESKER_MODEL_SEED", 1),
         time: Duration::from_secs(seconds),

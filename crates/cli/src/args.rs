@@ -256,7 +256,7 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::E
     let given: Vec<OsString> = args.collect();
     let (placed, command) = place::placed(&root, given);
     let takes = |long: &str| command.get_arguments().any(|a| a.get_long() == Some(long));
-    say::begin(say::Manner {
+    say::begin(say::MessageStyle {
         json: is_json(&placed, command),
         takes_set: takes("set"),
         takes_create: takes("create-if-missing"),

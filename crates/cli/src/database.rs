@@ -7,7 +7,7 @@
 use crate::directory::{Directory, load_options};
 use crate::failure::{Failure, Outcome};
 use crate::say;
-use crate::text::{Form, one_line, unhex};
+use crate::text::{TextFormat, one_line, unhex};
 use clap::Args;
 use esker::options::LoadedOptions;
 use esker::{Db, FamilyDescriptor, FamilyHandle, FamilyOptions, Options};
@@ -67,12 +67,12 @@ pub(crate) struct HexArgs {
 }
 
 impl HexArgs {
-    /// Whether keys are hexadecimal.
+    /// Returns whether keys are hexadecimal.
     pub(crate) fn keys(self) -> bool {
         self.hex || self.key_hex
     }
 
-    /// Whether values are hexadecimal.
+    /// Returns whether values are hexadecimal.
     pub(crate) fn values(self) -> bool {
         self.hex || self.value_hex
     }
@@ -99,12 +99,12 @@ impl HexArgs {
 
     /// A key as JSON holds keys: escaped, or hexadecimal.
     pub(crate) fn json_key(self, key: &[u8]) -> String {
-        Form::whole(self.keys()).show(key)
+        TextFormat::whole(self.keys()).show(key)
     }
 
     /// A value as JSON holds values.
     pub(crate) fn json_value(self, value: &[u8]) -> String {
-        Form::whole(self.values()).show(value)
+        TextFormat::whole(self.values()).show(value)
     }
 }
 

@@ -17,7 +17,7 @@ const OPTIONS_LIMIT: u64 = 16 << 20;
 /// A file of a database.
 #[derive(Clone, Debug)]
 pub(crate) struct FileAt {
-    /// What its name says that it is.
+    /// The kind that its name says.
     pub(crate) kind: FileKind,
     /// Its number.
     pub(crate) number: FileNo,
@@ -185,7 +185,7 @@ pub(crate) fn load_options(path: &Path) -> Result<LoadedOptions> {
     load_options_text(&text, rules).map_err(|e| e.with_file(path))
 }
 
-/// Whether `path` is a directory; an error names a path that does not exist.
+/// Returns whether `path` is a directory; an error names a path that does not exist.
 pub(crate) fn is_dir(path: &Path) -> Result<bool> {
     Ok(PosixFs::new().metadata(path)?.is_dir)
 }

@@ -35,7 +35,7 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// What the fold says of a family, with `configured` levels or as many as it needs.
+    /// Makes the family of a fold, with `configured` levels or as many as it needs.
     fn new(id: FamilyId, folded: &FoldedFamily, configured: usize) -> Family {
         let comparator = folded.comparator.as_deref().unwrap_or(BYTEWISE_NAME);
         let files = folded.files().into_iter();
@@ -71,7 +71,7 @@ fn version(comparator: &str, folded: &FoldedFamily, configured: usize) -> Result
     folded.version(&order, deepest.max(configured).max(7))
 }
 
-/// What a whole MANIFEST says.
+/// Contents of a whole MANIFEST.
 #[derive(Debug, Default)]
 pub(crate) struct Fold {
     /// The file.
@@ -95,20 +95,20 @@ pub(crate) struct Fold {
     pub(crate) families: BTreeMap<FamilyId, Family>,
     /// Edits read.
     pub(crate) edits: u64,
-    /// Whether an unfinished tail was ignored.
+    /// True if an unfinished tail was ignored.
     pub(crate) torn: bool,
     /// Where the last edit that took effect ends.
     pub(crate) valid_end: u64,
-    /// Whether it was read to its end: else edits are missing, and it is not known what they said.
+    /// True if it was read to its end: else edits are missing, and it is not known what they said.
     pub(crate) is_read_to_end: bool,
-    /// What went wrong, in the order met.
+    /// Problems, in the order met.
     pub(crate) problems: Vec<Error>,
 }
 
-/// What to do about a MANIFEST that cannot be used.
+/// Advice about a MANIFEST that cannot be used.
 const HINT: &str = "restore the file, or run `esker repair` on a copy of the directory";
 
-/// The same error, which says what to do when it is damage.
+/// Adds advice to an error that is damage.
 pub(crate) fn hinted(e: Error) -> Error {
     if e.is_corruption() {
         e.with_hint(HINT)
@@ -204,7 +204,7 @@ impl Fold {
         Ok(())
     }
 
-    /// Whether what it does not list is surely not needed.
+    /// Returns whether what it does not list is surely not needed.
     pub(crate) fn is_complete(&self) -> bool {
         self.is_read_to_end && !self.torn && self.problems.is_empty()
     }
@@ -215,7 +215,7 @@ impl Fold {
     }
 }
 
-/// What the OPTIONS file says about a family.
+/// Returns the options of a family in the OPTIONS file.
 pub(crate) fn family_options<'d>(
     dir: &'d Directory,
     name: &str,

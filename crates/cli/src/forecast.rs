@@ -61,7 +61,7 @@ enum OrderArg {
     Overwrite,
 }
 
-/// What all trees of a command have in common.
+/// Settings that all trees of a command have in common.
 struct Setting<'a> {
     args: &'a ForecastArgs,
     policy: Policy,

@@ -4,7 +4,7 @@ use crate::directory::{Directory, is_dir};
 use crate::failure::Outcome;
 use crate::fold::{Family, Fold, hinted, live_number};
 use crate::out::Out;
-use crate::text::Form;
+use crate::text::TextFormat;
 use crate::version_edit::{edit_json, edit_text, file_json, file_text};
 use clap::Args;
 use esker_files::manifest::ManifestReader;
@@ -30,7 +30,7 @@ pub(crate) struct ManifestArgs {
 
 /// Runs `esker manifest`.
 pub(crate) fn run(args: &ManifestArgs, out: &mut Out) -> Outcome {
-    let form = Form::whole(args.hex);
+    let form = TextFormat::whole(args.hex);
     let (dir, path, number) = locate(&args.path)?;
     if args.tree {
         return show_tree(&Fold::read(&dir, &path, number), form, out);
@@ -78,7 +78,7 @@ fn locate(path: &Path) -> Result<(Directory, PathBuf, FileNo)> {
     Ok((Directory::read(parent)?, path.to_owned(), number))
 }
 
-fn show_tree(fold: &Fold, form: Form, out: &mut Out) -> Outcome {
+fn show_tree(fold: &Fold, form: TextFormat, out: &mut Out) -> Outcome {
     let or_none = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
     out.line(format!(
         "MANIFEST {}: {} edits",
@@ -130,7 +130,7 @@ fn show_tree(fold: &Fold, form: Form, out: &mut Out) -> Outcome {
     }
 }
 
-fn show_family(family: &Family, form: Form, out: &mut Out) -> Outcome {
+fn show_family(family: &Family, form: TextFormat, out: &mut Out) -> Outcome {
     let log = family.log_number.unwrap_or_default();
     let (id, name) = (family.id, &family.name);
     out.line(format!(

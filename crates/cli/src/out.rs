@@ -22,7 +22,7 @@ impl Out {
         }
     }
 
-    /// Whether the output is for programs.
+    /// Returns whether the output is for programs.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }

@@ -42,7 +42,7 @@ impl Progress {
         Progress(bar)
     }
 
-    /// So much more is done.
+    /// Adds work that is done.
     pub(crate) fn add(&self, n: u64) {
         self.0.inc(n);
     }

@@ -100,7 +100,7 @@ fn salvaged(table: &SalvagedTable) -> Value {
         "ranges": ranges})
 }
 
-/// What the OPTIONS file says, where it can be used: repair must not need it.
+/// Reads the OPTIONS file, where it can be used: repair must not need it.
 fn options(dir: &Directory) -> Outcome<(Options, Vec<FamilyDescriptor>)> {
     let mut options = Options::new();
     let mut families = Vec::new();

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 /// The manner of messages, by the command line.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Manner {
+pub(crate) struct MessageStyle {
     /// Messages are JSON objects.
     pub(crate) json: bool,
     /// The command takes `--set`.
@@ -21,10 +21,10 @@ pub(crate) struct Manner {
     pub(crate) takes_create: bool,
 }
 
-static MANNER: OnceLock<Manner> = OnceLock::new();
+static MANNER: OnceLock<MessageStyle> = OnceLock::new();
 
 /// Sets how messages are given, once, for the crates that print by themselves as well.
-pub(crate) fn begin(manner: Manner) {
+pub(crate) fn begin(manner: MessageStyle) {
     let _first = MANNER.set(manner);
     if manner.json {
         esker_lab::print_by(output, remark);
@@ -49,7 +49,7 @@ fn output(text: &str) {
     let _closed = writeln!(out, "{object}").and_then(|()| out.flush());
 }
 
-fn manner() -> Manner {
+fn manner() -> MessageStyle {
     MANNER.get().copied().unwrap_or_default()
 }
 
@@ -157,7 +157,7 @@ fn with_other_hint(e: &Error, hint: String) -> Error {
 }
 
 /// The engine's hint in the words of the command line.
-fn typed(hint: &str, manner: Manner) -> String {
+fn typed(hint: &str, manner: MessageStyle) -> String {
     if let Some(rest) = hint.strip_prefix("set create_if_missing") {
         return if manner.takes_create {
             format!("add --create-if-missing{rest}")
@@ -206,12 +206,12 @@ mod tests {
 
     #[test]
     fn hints_say_what_to_type() {
-        let all = Manner {
+        let all = MessageStyle {
             takes_set: true,
             takes_create: true,
-            ..Manner::default()
+            ..MessageStyle::default()
         };
-        let none = Manner::default();
+        let none = MessageStyle::default();
         let create = "set create_if_missing to make one";
         assert_eq!(typed(create, all), "add --create-if-missing to make one");
         assert_eq!(typed(create, none), "is this the directory of a database?");

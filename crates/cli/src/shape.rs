@@ -5,7 +5,7 @@ use crate::failure::Outcome;
 use crate::fold::{Family, Fold, family_options};
 use crate::manifest::by_level;
 use crate::out::Out;
-use crate::text::{Form, plural, size};
+use crate::text::{TextFormat, plural, size};
 use clap::Args;
 use esker_format::Level;
 use esker_format::edit::NewFile;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ShapeArgs, out: &mut Out) -> Outcome {
     if !fold.is_read_to_end && !fold.problems.is_empty() {
         return Err(fold.problems.swap_remove(0).into());
     }
-    let form = Form {
+    let form = TextFormat {
         hex: args.hex,
         limit: KEY_SHOWN,
     };
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &ShapeArgs, out: &mut Out) -> Outcome {
 }
 
 /// One bar per level, as wide as its bytes compare with the largest level.
-fn picture(family: &Family, form: Form, out: &mut Out) -> Outcome {
+fn picture(family: &Family, form: TextFormat, out: &mut Out) -> Outcome {
     let mut levels: BTreeMap<Level, Vec<&NewFile>> = BTreeMap::new();
     for (level, f) in by_level(family) {
         levels.entry(level).or_default().push(f);
@@ -124,7 +124,7 @@ fn picture(family: &Family, form: Form, out: &mut Out) -> Outcome {
     Ok(())
 }
 
-fn key_range(version: &Version, level: Level, form: Form) -> String {
+fn key_range(version: &Version, level: Level, form: TextFormat) -> String {
     let files = version.level(level).files();
     let order = version.order();
     let smallest = files
@@ -169,7 +169,7 @@ fn family_json(
     hex: bool,
 ) -> serde_json::Value {
     let scores = scores(version, policy, &Busy::default());
-    let form = Form::whole(hex);
+    let form = TextFormat::whole(hex);
     let levels: Vec<_> = (0u8..)
         .map(Level)
         .zip(version.levels())

@@ -7,7 +7,7 @@
 use crate::directory::{FileAt, files_of};
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
-use crate::text::{Form, hex, one_line, size};
+use crate::text::{TextFormat, hex, one_line, size};
 use crate::wal::VALUE_SHOWN;
 use clap::Args;
 use esker_env::{FileSystem, PosixFs, ReadOptions};
@@ -121,9 +121,9 @@ fn show(args: &SstArgs, file: &FileAt, out: &mut Out) -> Outcome {
 }
 
 /// An order that is not built in: keys come as the file has them, and cannot be sought.
-struct AsStored(String);
+struct FileOrder(String);
 
-impl Comparator for AsStored {
+impl Comparator for FileOrder {
     fn name(&self) -> &str {
         &self.0
     }
@@ -134,7 +134,7 @@ impl Comparator for AsStored {
 
 /// An order in which a table of unknown order can be walked.
 pub(crate) fn as_stored(name: &str) -> KeyOrder {
-    KeyOrder::Custom(Arc::new(AsStored(name.to_owned())))
+    KeyOrder::Custom(Arc::new(FileOrder(name.to_owned())))
 }
 
 /// Opens a table file in its own order.
@@ -273,7 +273,7 @@ fn show_properties(file: &FileAt, table: &TableReader, out: &mut Out) -> Outcome
 struct Limit(Option<u64>);
 
 impl Limit {
-    /// Whether one more line may be shown.
+    /// Returns whether one more line may be shown.
     fn take(&mut self) -> bool {
         match &mut self.0 {
             None => true,
@@ -323,7 +323,7 @@ fn show_blocks(args: &SstArgs, table: &TableReader, out: &mut Out) -> Outcome {
 }
 
 fn show_index(args: &SstArgs, table: &TableReader, out: &mut Out) -> Outcome {
-    let form = Form::whole(args.hex);
+    let form = TextFormat::whole(args.hex);
     let mut limit = Limit(args.limit);
     let mut failure = None;
     out.line(format!("  index {:?}", table.index_type()))?;
@@ -416,13 +416,13 @@ fn false_positive_rate(table: &TableReader) -> Result<f64> {
 }
 
 fn show_entries(args: &SstArgs, table: &Arc<TableReader>, out: &mut Out) -> Outcome {
-    let keys = Form::whole(args.hex);
+    let keys = TextFormat::whole(args.hex);
     let cut = if args.full || out.is_json() {
         0
     } else {
         VALUE_SHOWN
     };
-    let values = Form {
+    let values = TextFormat {
         hex: args.hex,
         limit: cut,
     };
@@ -436,7 +436,7 @@ fn show_entries(args: &SstArgs, table: &Arc<TableReader>, out: &mut Out) -> Outc
     while cursor.valid() && limit.take() {
         let key = ParsedKey::parse(cursor.key())?;
         let value = match key.kind {
-            ValueType::BlobIndex | ValueType::WideColumnEntity => Form {
+            ValueType::BlobIndex | ValueType::WideColumnEntity => TextFormat {
                 hex: true,
                 ..values
             },

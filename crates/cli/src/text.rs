@@ -5,17 +5,17 @@ use std::fmt::Write;
 
 /// How keys or values are written and read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct TextFormat {
     /// `0x` and upper-case hexadecimal digits instead of escaped text.
     pub(crate) hex: bool,
     /// Cut after this many bytes; 0 for never.
     pub(crate) limit: usize,
 }
 
-impl Form {
+impl TextFormat {
     /// Whole keys and values.
-    pub(crate) fn whole(hex: bool) -> Form {
-        Form { hex, limit: 0 }
+    pub(crate) fn whole(hex: bool) -> TextFormat {
+        TextFormat { hex, limit: 0 }
     }
 
     /// `bytes` as printable ASCII. Without `limit` nothing is lost: what is not printable is
@@ -122,14 +122,14 @@ mod tests {
 
     #[test]
     fn long_values_are_cut_and_say_so() {
-        let form = Form {
+        let form = TextFormat {
             hex: false,
             limit: 3,
         };
         assert_eq!(form.show(b"abc"), "abc");
         assert_eq!(form.show(b"a\n\x00d"), "a\\n\\x00... (4 bytes)");
         assert_eq!(
-            Form {
+            TextFormat {
                 hex: true,
                 limit: 1
             }

@@ -1,18 +1,18 @@
 //! Version edits as text and as JSON, every field of them.
 
-use crate::text::{Form, hex};
+use crate::text::{TextFormat, hex};
 use esker_format::InternalKey;
 use esker_format::edit::{NewFile, UNKNOWN_CHECKSUM, VersionEdit};
 use serde_json::{Map, Value, json};
 use std::fmt::{Display, Write};
 
 /// A file boundary: `key@sequence:type`.
-pub(crate) fn boundary(key: &InternalKey, form: Form) -> String {
+pub(crate) fn boundary(key: &InternalKey, form: TextFormat) -> String {
     format!("{}@{}:{:?}", form.show(key.user()), key.seq(), key.kind())
 }
 
 /// A table in a line.
-pub(crate) fn file_text(f: &NewFile, form: Form) -> String {
+pub(crate) fn file_text(f: &NewFile, form: TextFormat) -> String {
     let mut out = format!(
         "{}[{} .. {}] size={} seq={}..{}",
         f.number,
@@ -69,7 +69,7 @@ pub(crate) fn file_text(f: &NewFile, form: Form) -> String {
 }
 
 /// A table as an object.
-pub(crate) fn file_json(f: &NewFile, form: Form) -> Value {
+pub(crate) fn file_json(f: &NewFile, form: TextFormat) -> Value {
     json!({
         "number": f.number.0,
         "size": f.size,
@@ -130,7 +130,7 @@ fn numbers(e: &VersionEdit) -> Vec<(&'static str, u64)> {
 }
 
 /// An edit on one line: the facts, then what leaves (`-`) and what comes (`+`).
-pub(crate) fn edit_text(e: &VersionEdit, form: Form) -> String {
+pub(crate) fn edit_text(e: &VersionEdit, form: TextFormat) -> String {
     let mut out = format!("family={}", e.family);
     let mut add = |text: String| {
         out.push(' ');
@@ -189,7 +189,7 @@ pub(crate) fn edit_text(e: &VersionEdit, form: Form) -> String {
 }
 
 /// An edit as an object; absent fields are left out.
-pub(crate) fn edit_json(e: &VersionEdit, offset: u64, form: Form) -> Value {
+pub(crate) fn edit_json(e: &VersionEdit, offset: u64, form: TextFormat) -> Value {
     let mut out = Map::new();
     let mut add = |name: &str, value: Value| {
         out.insert(name.to_owned(), value);

@@ -3,7 +3,7 @@
 use crate::directory::{FileAt, files_of};
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
-use crate::text::{Form, hex};
+use crate::text::{TextFormat, hex};
 use clap::{Args, ValueEnum};
 use esker_env::{FileSystem, PosixFs, ReadOptions};
 use esker_files::log::{
@@ -62,7 +62,7 @@ pub(crate) struct WalArgs {
     full: bool,
 }
 
-/// What a log holds next, in the terms of this command.
+/// The next item of a log, in the terms of this command.
 enum Item {
     Batch {
         offset: u64,
@@ -220,14 +220,14 @@ fn show_bad(args: &WalArgs, offset: u64, e: &Error, out: &mut Out) -> Outcome {
     out.object(|| json!({"type": "bad_batch", "offset": offset, "reason": e.to_string()}))
 }
 
-/// What was shown of a batch, and what is wrong with the rest.
-struct Shown {
+/// The part of a batch that was shown, and the error in the rest.
+struct BatchSummary {
     records: u64,
     bad: Option<Error>,
 }
 
-fn show_batch(args: &WalArgs, offset: u64, bytes: &[u8], out: &mut Out) -> Outcome<Shown> {
-    let mut shown = Shown {
+fn show_batch(args: &WalArgs, offset: u64, bytes: &[u8], out: &mut Out) -> Outcome<BatchSummary> {
+    let mut shown = BatchSummary {
         records: 0,
         bad: None,
     };
@@ -246,7 +246,7 @@ fn show_batch(args: &WalArgs, offset: u64, bytes: &[u8], out: &mut Out) -> Outco
     out.object(|| {
         json!({"type": "batch", "offset": offset, "seq": seq.0, "count": count, "bytes": bytes.len()})
     })?;
-    let value = Form {
+    let value = TextFormat {
         hex: args.hex,
         limit: if args.full { 0 } else { VALUE_SHOWN },
     };
@@ -298,12 +298,12 @@ fn parts<'a>(record: &Record<'a>) -> (&'static str, Vec<(&'static str, &'a [u8])
     }
 }
 
-/// Whether a part is bytes by nature.
+/// Returns whether a part is bytes by nature.
 fn is_binary(name: &str) -> bool {
     matches!(name, "index" | "packed" | "timestamp" | "entity")
 }
 
-fn record_text(record: &Record<'_>, hex_keys: bool, value: Form) -> String {
+fn record_text(record: &Record<'_>, hex_keys: bool, value: TextFormat) -> String {
     let (kind, parts) = parts(record);
     let mut out = kind.to_owned();
     if let Some(family) = record.family() {
@@ -312,8 +312,8 @@ fn record_text(record: &Record<'_>, hex_keys: bool, value: Form) -> String {
     for (name, bytes) in parts {
         let form = match name {
             "value" | "operand" | "data" => value,
-            _ if is_binary(name) => Form { hex: true, ..value },
-            _ => Form::whole(hex_keys),
+            _ if is_binary(name) => TextFormat { hex: true, ..value },
+            _ => TextFormat::whole(hex_keys),
         };
         out.push_str(&format!(" {name}={}", form.show(bytes)));
     }
@@ -327,7 +327,7 @@ fn record_json(record: &Record<'_>, hex_form: bool) -> Value {
         let text = if is_binary(name) {
             hex(bytes)
         } else {
-            Form::whole(hex_form).show(bytes)
+            TextFormat::whole(hex_form).show(bytes)
         };
         out[name] = json!(text);
     }

@@ -1,13 +1,13 @@
-//! What a library answered, and bytes as text.
+//! Answers of a library, and bytes as text.
 
-/// What a library answered: text that has to agree, and sizes that have to be alike.
+/// An answer of a library: text that has to agree, and sizes that have to be alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct CallResult {
     pub(super) text: String,
     pub(super) sizes: Vec<u64>,
 }
 
-impl std::fmt::Display for Answer {
+impl std::fmt::Display for CallResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)?;
         if self.sizes.is_empty() {
@@ -18,9 +18,9 @@ impl std::fmt::Display for Answer {
     }
 }
 
-impl From<String> for Answer {
-    fn from(text: String) -> Answer {
-        Answer {
+impl From<String> for CallResult {
+    fn from(text: String) -> CallResult {
+        CallResult {
             text,
             sizes: Vec::new(),
         }

@@ -66,8 +66,8 @@ pub(super) type Filter = extern "C" fn(
     *mut usize,
     *mut c_uchar,
 ) -> c_uchar;
-pub(super) type Seen = extern "C" fn(*mut c_void, u32, T, usize, T, usize);
-pub(super) type Gone = extern "C" fn(*mut c_void, u32, T, usize);
+pub(super) type PutVisitor = extern "C" fn(*mut c_void, u32, T, usize, T, usize);
+pub(super) type DeleteVisitor = extern "C" fn(*mut c_void, u32, T, usize);
 pub(super) type DeleteValue = extern "C" fn(*mut c_void, T, usize);
 
 macro_rules! functions {
@@ -318,7 +318,7 @@ functions! {
     writeoptions_set_low_pri(H, c_uchar);
     writeoptions_set_ignore_missing_column_families(H, c_uchar);
     writeoptions_disable_WAL(H, c_int);
-    writebatch_iterate_cf(H, *mut c_void, Seen, Gone, Seen);
+    writebatch_iterate_cf(H, *mut c_void, PutVisitor, DeleteVisitor, PutVisitor);
     writebatch_clear(H);
     destroy_db(H, T, E);
     sstfilewriter_delete_range(H, T, usize, T, usize, E);

@@ -4,7 +4,7 @@
 //! are taken modulo what is there, which is the same on both sides as long as they agree. The same
 //! seed gives the same trace.
 
-use super::draw::Draw;
+use super::draw::RandomStream;
 
 /// A key or a value.
 #[derive(Clone, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub(super) struct IterPlan {
     pub(super) hints: u8,
 }
 
-/// What keys an iterator promises to visit.
+/// The keys that an iterator promises to visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Total,
@@ -183,7 +183,7 @@ pub(super) enum Call {
 }
 
 /// A kind of call: its name, how often it is drawn, and what a library must export for it.
-pub(super) struct Kind {
+pub(super) struct CallKind {
     pub(super) name: &'static str,
     pub(super) weight: u32,
     pub(super) needs: &'static [&'static str],
@@ -192,8 +192,8 @@ pub(super) struct Kind {
 macro_rules! kinds {
     ($($name:ident $weight:literal [$($need:ident),*];)*) => {
         /// Every kind of call.
-        pub(super) const KINDS: &[Kind] = &[
-            $(Kind { name: stringify!($name), weight: $weight, needs: &[$(stringify!($need)),*] },)*
+        pub(super) const KINDS: &[CallKind] = &[
+            $(CallKind { name: stringify!($name), weight: $weight, needs: &[$(stringify!($need)),*] },)*
         ];
     };
 }
@@ -310,7 +310,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("paranoid_file_checks", "true"),
 ];
 
-/// The same for the database.
+/// Settings of the database.
 const DB_SETTINGS: &[(&str, &str)] = &[
     ("max_background_jobs", "3"),
     ("stats_dump_period_sec", "0"),
@@ -360,7 +360,7 @@ const PREFIXES: &[&str] = &[
 ];
 
 /// Draws a key: few prefixes and few numbers, so that keys meet again; sometimes an odd one.
-fn key(draw: &mut Draw) -> Bytes {
+fn key(draw: &mut RandomStream) -> Bytes {
     match draw.below(100) {
         0 => Bytes(Vec::new()),
         1..=4 => Bytes((0..draw.below(6)).map(|_| draw.below(256) as u8).collect()),
@@ -372,7 +372,7 @@ fn key(draw: &mut Draw) -> Bytes {
     }
 }
 
-fn value(draw: &mut Draw) -> Bytes {
+fn value(draw: &mut RandomStream) -> Bytes {
     let length = match draw.below(60) {
         0 => 0,
         1 => 3000 + draw.below(3000),
@@ -381,7 +381,7 @@ fn value(draw: &mut Draw) -> Bytes {
     Bytes((0..length).map(|_| b'a' + draw.below(26) as u8).collect())
 }
 
-fn pair(draw: &mut Draw) -> (Bytes, Bytes) {
+fn pair(draw: &mut RandomStream) -> (Bytes, Bytes) {
     let begin = key(draw);
     let mut end = begin.clone();
     match draw.below(4) {
@@ -395,7 +395,7 @@ fn pair(draw: &mut Draw) -> (Bytes, Bytes) {
     (begin, end)
 }
 
-fn record(draw: &mut Draw, savepoints: bool) -> Record {
+fn record(draw: &mut RandomStream, savepoints: bool) -> Record {
     let family = draw.below(64);
     match draw.below(if savepoints { 100 } else { 90 }) {
         0..=54 => Record::Put(family, key(draw), value(draw)),
@@ -412,13 +412,17 @@ fn record(draw: &mut Draw, savepoints: bool) -> Record {
     }
 }
 
-fn maybe<R>(draw: &mut Draw, one_in: usize, make: impl FnOnce(&mut Draw) -> R) -> Option<R> {
+fn maybe<R>(
+    draw: &mut RandomStream,
+    one_in: usize,
+    make: impl FnOnce(&mut RandomStream) -> R,
+) -> Option<R> {
     (draw.below(one_in) == 0).then(|| make(draw))
 }
 
-fn steps(draw: &mut Draw) -> Vec<Step> {
+fn steps(draw: &mut RandomStream) -> Vec<Step> {
     let count = 1 + draw.below(12);
-    let step = |draw: &mut Draw| match draw.below(20) {
+    let step = |draw: &mut RandomStream| match draw.below(20) {
         0 => Step::First,
         1 => Step::Last,
         2..=5 => Step::Seek(key(draw)),
@@ -430,7 +434,7 @@ fn steps(draw: &mut Draw) -> Vec<Step> {
     (0..count).map(|_| step(draw)).collect()
 }
 
-fn transactions(draw: &mut Draw) -> Vec<TxnStep> {
+fn transactions(draw: &mut RandomStream) -> Vec<TxnStep> {
     let mut script = vec![TxnStep::Begin(0, draw.below(2) == 0)];
     for _ in 0..5 + draw.below(25) {
         let txn = draw.below(3);
@@ -454,8 +458,8 @@ fn transactions(draw: &mut Draw) -> Vec<TxnStep> {
     script
 }
 
-fn entries(draw: &mut Draw, count: usize) -> Vec<(Bytes, Entry)> {
-    let entry = |draw: &mut Draw| match draw.below(6) {
+fn entries(draw: &mut RandomStream, count: usize) -> Vec<(Bytes, Entry)> {
+    let entry = |draw: &mut RandomStream| match draw.below(6) {
         0 => Entry::Delete,
         1 => Entry::Merge(value(draw)),
         _ => Entry::Put(value(draw)),
@@ -464,7 +468,7 @@ fn entries(draw: &mut Draw, count: usize) -> Vec<(Bytes, Entry)> {
 }
 
 /// Draws the arguments of a call of the given kind. `once` counts keys that are written once only.
-pub(super) fn draw_call(kind: &str, draw: &mut Draw, once: &mut u64) -> Call {
+pub(super) fn draw_call(kind: &str, draw: &mut RandomStream, once: &mut u64) -> Call {
     let family = draw.below(64);
     let index = draw.below(64);
     let snapshot = (draw.below(4) == 0).then_some(index);

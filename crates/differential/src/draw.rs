@@ -1,13 +1,13 @@
 //! Random numbers that a seed determines (SplitMix64).
 
 /// A stream of random numbers.
-pub(super) struct Draw {
+pub(super) struct RandomStream {
     state: u64,
 }
 
-impl Draw {
-    pub(super) fn new(seed: u64) -> Draw {
-        Draw { state: seed }
+impl RandomStream {
+    pub(super) fn new(seed: u64) -> RandomStream {
+        RandomStream { state: seed }
     }
 
     pub(super) fn next(&mut self) -> u64 {

@@ -42,25 +42,25 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::say::say;
-use answer::Answer;
-use call::{Call, KINDS, Kind};
-use draw::Draw;
+use answer::CallResult;
+use call::{Call, CallKind, KINDS};
+use draw::RandomStream;
 pub use failure::{Failure, Result};
 use options::Setting;
 pub use say::{Printers, print_by};
-use subject::Subject;
+use subject::LibraryState;
 use tolerated::Verdict;
 
-/// What to compare and for how long.
+/// Libraries to compare, and the length of the run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ComparisonPlan {
     /// One library.
     pub left: PathBuf,
     /// The other.
     pub right: PathBuf,
     /// How many calls.
     pub calls: u64,
-    /// What the trace is drawn from.
+    /// The seed of the trace.
     pub seed: u64,
     /// Where the databases go; must be empty or absent.
     pub directory: PathBuf,
@@ -68,15 +68,15 @@ pub struct Plan {
     pub without: Vec<String>,
     /// How many differences end the run.
     pub differences: u64,
-    /// Whether all runs have the same options, whatever the seed.
+    /// True if all runs have the same options, whatever the seed.
     pub plain: bool,
     /// Prints every call before it is made, for a library that ends the process.
     pub trace: bool,
 }
 
-/// What came of a run.
+/// Counts and differences of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct ComparisonOutcome {
     /// Calls made, by kind.
     pub calls: BTreeMap<&'static str, u64>,
     /// Differences, by kind.
@@ -99,7 +99,7 @@ pub struct Outcome {
     pub directories: Vec<PathBuf>,
 }
 
-impl Outcome {
+impl ComparisonOutcome {
     /// All differences.
     pub fn count(&self) -> u64 {
         self.differences.values().sum()
@@ -110,14 +110,14 @@ impl Outcome {
 const SHOWN: usize = 20;
 
 struct Driver {
-    left: Subject,
-    right: Subject,
-    kinds: Vec<&'static Kind>,
+    left: LibraryState,
+    right: LibraryState,
+    kinds: Vec<&'static CallKind>,
     total: u32,
-    draw: Draw,
+    draw: RandomStream,
     once: u64,
-    last: VecDeque<(u64, Call, Answer, Option<Answer>)>,
-    outcome: Outcome,
+    last: VecDeque<(u64, Call, CallResult, Option<CallResult>)>,
+    outcome: ComparisonOutcome,
     limit: u64,
     trace: bool,
 }
@@ -126,7 +126,7 @@ struct Driver {
 ///
 /// # Errors
 /// When a library cannot be loaded or the first opening fails; differences are not errors.
-pub fn run(plan: &Plan, progress: impl Fn(u64, u64)) -> Result<Outcome> {
+pub fn run(plan: &ComparisonPlan, progress: impl Fn(u64, u64)) -> Result<ComparisonOutcome> {
     let mut driver = Driver::start(plan)?;
     for number in 0..plan.calls {
         if driver.outcome.count() >= driver.limit {
@@ -144,12 +144,12 @@ pub fn run(plan: &Plan, progress: impl Fn(u64, u64)) -> Result<Outcome> {
 
 impl Driver {
     /// Loads the libraries and opens new databases.
-    fn start(plan: &Plan) -> Result<Driver> {
-        let mut left = Subject::load(&plan.left, &plan.directory.join("a"))?;
-        let mut right = Subject::load(&plan.right, &plan.directory.join("b"))?;
+    fn start(plan: &ComparisonPlan) -> Result<Driver> {
+        let mut left = LibraryState::load(&plan.left, &plan.directory.join("a"))?;
+        let mut right = LibraryState::load(&plan.right, &plan.directory.join("b"))?;
         left.level(&right);
         right.level(&left);
-        let mut outcome = Outcome::default();
+        let mut outcome = ComparisonOutcome::default();
         let mut kinds = Vec::new();
         for kind in KINDS {
             let unwanted = plan.without.iter().any(|name| name == kind.name);
@@ -182,7 +182,7 @@ impl Driver {
             right,
             total: kinds.iter().map(|kind| kind.weight).sum(),
             kinds,
-            draw: Draw::new(plan.seed),
+            draw: RandomStream::new(plan.seed),
             once: 0,
             last: VecDeque::new(),
             outcome,
@@ -241,7 +241,7 @@ impl Driver {
         }
     }
 
-    fn pick(&mut self) -> &'static Kind {
+    fn pick(&mut self) -> &'static CallKind {
         let mut at = self.draw.below(self.total as usize) as u32;
         for kind in &self.kinds {
             if at < kind.weight {
@@ -252,7 +252,7 @@ impl Driver {
         &KINDS[0]
     }
 
-    fn remember(&mut self, number: u64, call: Call, left: Answer, right: Option<Answer>) {
+    fn remember(&mut self, number: u64, call: Call, left: CallResult, right: Option<CallResult>) {
         if self.last.len() == SHOWN {
             self.last.pop_front();
         }
@@ -265,10 +265,12 @@ impl Driver {
             let many = if self.limit == 1 { SHOWN } else { 1 };
             let from = self.last.len().saturating_sub(many);
             let line =
-                |(number, call, left, right): &(u64, Call, Answer, Option<Answer>)| match right {
-                    None => format!("{number} {call:?}\n    both:  {left}"),
-                    Some(right) => {
-                        format!("{number} {call:?}\n    left:  {left}\n    right: {right}")
+                |(number, call, left, right): &(u64, Call, CallResult, Option<CallResult>)| {
+                    match right {
+                        None => format!("{number} {call:?}\n    both:  {left}"),
+                        Some(right) => {
+                            format!("{number} {call:?}\n    left:  {left}\n    right: {right}")
+                        }
                     }
                 };
             let lines: Vec<String> = self.last.range(from..).map(line).collect();
@@ -300,15 +302,15 @@ impl Driver {
     }
 
     /// Closes both databases, and lets each library go on with the other's.
-    fn swap(&mut self) -> (Answer, Answer) {
+    fn swap(&mut self) -> (CallResult, CallResult) {
         let (left, right) = (self.left.close_for_swap(), self.right.close_for_swap());
         std::mem::swap(&mut self.left.base, &mut self.right.base);
         self.outcome.swaps += 1;
-        let answer = |subject: &mut Subject, names: &[String]| {
+        let answer = |subject: &mut LibraryState, names: &[String]| {
             let opened = subject.reopen_with(names);
             let digest = subject.digest();
             let families = subject.apply(&Call::ListFamilies).text;
-            Answer::from(format!("{opened}; {families}; {digest}"))
+            CallResult::from(format!("{opened}; {families}; {digest}"))
         };
         (
             answer(&mut self.left, &left),
@@ -325,8 +327,9 @@ impl Driver {
         if names.is_empty() {
             return;
         }
-        let read =
-            |subject: &Subject, base: &Path| subject.digest_directory(&base.join("db"), &names);
+        let read = |subject: &LibraryState, base: &Path| {
+            subject.digest_directory(&base.join("db"), &names)
+        };
         let (a, b) = (self.left.base.clone(), self.right.base.clone());
         let all = [
             read(&self.left, &a),
@@ -345,11 +348,11 @@ const USAGE: &str = "usage: esker diff --left lib:PATH --right lib:PATH [--calls
     [--dir D] [--without KIND,KIND] [--only KIND,KIND] [--differences N] [--plain] [--shrink] [--times] \
     [--trace] [--list]";
 
-/// What the command line says.
+/// Arguments of the command line.
 struct Command {
-    plan: Plan,
+    plan: ComparisonPlan,
     seeds: std::ops::Range<u64>,
-    /// Whether the databases stay.
+    /// True if the databases stay.
     keep: bool,
     shrink: bool,
     times: bool,
@@ -370,7 +373,7 @@ fn number(flag: &str, value: &str) -> Result<u64> {
 fn parse(args: &[String]) -> Result<Option<Command>> {
     let (mut left, mut right, mut directory, mut only) = (None, None, None, Vec::new());
     let mut command = Command {
-        plan: Plan {
+        plan: ComparisonPlan {
             left: PathBuf::new(),
             right: PathBuf::new(),
             calls: 100_000,
@@ -456,7 +459,7 @@ pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> Result<bool> {
         plan.right.display()
     );
     let all = plan.directory.clone();
-    let mut sum = Outcome::default();
+    let mut sum = ComparisonOutcome::default();
     let mut failed = false;
     for seed in command.seeds.clone() {
         let mut plan = plan.clone();
@@ -479,7 +482,11 @@ pub fn main(args: &[String], check: &dyn Fn(&Path) -> bool) -> Result<bool> {
 }
 
 /// One run with its report.
-fn one_seed(plan: &Plan, command: &Command, check: &dyn Fn(&Path) -> bool) -> Result<Outcome> {
+fn one_seed(
+    plan: &ComparisonPlan,
+    command: &Command,
+    check: &dyn Fn(&Path) -> bool,
+) -> Result<ComparisonOutcome> {
     let place = plan.directory.display();
     say!("seed {}, {} calls, in {place}", plan.seed, plan.calls);
     let began = Instant::now();
@@ -524,8 +531,8 @@ fn list() {
     }
 }
 
-impl Outcome {
-    fn add(&mut self, other: &Outcome) {
+impl ComparisonOutcome {
+    fn add(&mut self, other: &ComparisonOutcome) {
         for (kind, count) in &other.calls {
             *self.calls.entry(kind).or_default() += count;
         }
@@ -547,7 +554,7 @@ impl Outcome {
     }
 }
 
-fn print(outcome: &Outcome, times: bool) {
+fn print(outcome: &ComparisonOutcome, times: bool) {
     say!("options: {}", outcome.options);
     for report in &outcome.reports {
         say!("{report}\n");

@@ -41,15 +41,15 @@ use std::time::{Duration, Instant};
 use crate::api::Api;
 use crate::say::say;
 use crate::{Failure, Result};
-use kinds::{KINDS, Kind};
-use program::{Drawer, Program};
-use shrink::Found;
-use world::{Library, World};
+use kinds::{CallKind, KINDS};
+use program::{Program, ProgramGenerator};
+use shrink::FailedCall;
+use world::{Library, ModelState};
 use writer::Writer;
 
 /// Settings of a run: its programs and its length.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ModelPlan {
     /// The library.
     pub library: PathBuf,
     /// The first seed; the next programs have the next ones.
@@ -72,7 +72,7 @@ pub struct Plan {
 
 /// Outcome of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct ModelOutcome {
     /// Programs that ran.
     pub rounds: u64,
     /// Programs whose database did not open.
@@ -85,7 +85,7 @@ pub struct Outcome {
     pub failure: Option<(u64, String, String)>,
 }
 
-impl Outcome {
+impl ModelOutcome {
     /// How often something was done.
     pub fn count(&self, kind: &str) -> u64 {
         self.counts.get(kind).copied().unwrap_or(0)
@@ -114,9 +114,9 @@ impl Outcome {
 }
 
 /// How one program ended.
-enum Ended {
+enum ProgramResult {
     Right(BTreeMap<String, u64>),
-    Wrong(Found),
+    Wrong(FailedCall),
     /// Its database did not open.
     Refused(Failure),
 }
@@ -128,10 +128,10 @@ const HANGS: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// When the library cannot be loaded, or lacks what every program needs.
-pub fn run(plan: &Plan) -> Result<Outcome> {
+pub fn run(plan: &ModelPlan) -> Result<ModelOutcome> {
     let library = load(&plan.library)?;
     let old = library.api.missing.contains("wait_for_compact");
-    let wanted = |kind: &Kind| {
+    let wanted = |kind: &CallKind| {
         let lacks = kind
             .needs
             .iter()
@@ -142,13 +142,13 @@ pub fn run(plan: &Plan) -> Result<Outcome> {
         !lacks && !other && known && !plan.without.iter().any(|name| name == kind.name)
     };
     let accepts = |text: &str| library.options(text).is_ok();
-    let drawer = Drawer {
+    let drawer = ProgramGenerator {
         wanted: &wanted,
         accepts: &accepts,
         calls: plan.calls,
         transactions: !library.api.missing.contains("transactiondb_get_base_db"),
     };
-    let (mut outcome, began) = (Outcome::default(), Instant::now());
+    let (mut outcome, began) = (ModelOutcome::default(), Instant::now());
     let mut seed = plan.seed;
     while began.elapsed() < plan.time {
         let program = drawer.program(seed);
@@ -158,14 +158,14 @@ pub fn run(plan: &Plan) -> Result<Outcome> {
             play(plan, &program)?
         };
         match ended {
-            Ended::Right(counts) => {
+            ProgramResult::Right(counts) => {
                 outcome.rounds += 1;
                 for (kind, count) in counts {
                     *outcome.counts.entry(kind).or_default() += count;
                 }
             }
-            Ended::Refused(_) => outcome.refused += 1,
-            Ended::Wrong(found) => {
+            ProgramResult::Refused(_) => outcome.refused += 1,
+            ProgramResult::Wrong(found) => {
                 let said = found.failure.to_string();
                 outcome.took = began.elapsed();
                 outcome.failure = Some((seed, said, smaller(plan, program, found)));
@@ -179,13 +179,13 @@ pub fn run(plan: &Plan) -> Result<Outcome> {
 }
 
 /// The text of the shortest program that was found to fail, and how it failed.
-fn smaller(plan: &Plan, program: Program, found: Found) -> String {
+fn smaller(plan: &ModelPlan, program: Program, found: FailedCall) -> String {
     if plan.kill {
         // Its failure is a matter of the moment.
         return format!("# {}\n{program}", found.failure);
     }
     let again = |program: &Program| match play(plan, program) {
-        Ok(Ended::Wrong(found)) => Some(found),
+        Ok(ProgramResult::Wrong(found)) => Some(found),
         _ => None,
     };
     let (program, found) = shrink::shrink(program, found, plan.shrink, &again);
@@ -211,7 +211,7 @@ fn load(path: &Path) -> Result<Library> {
 }
 
 /// Runs one program in a new directory.
-fn play(plan: &Plan, program: &Program) -> Result<Ended> {
+fn play(plan: &ModelPlan, program: &Program) -> Result<ProgramResult> {
     let directory = &plan.directory;
     // A failed removal shows as a database that is not new.
     let _ = std::fs::remove_dir_all(directory);
@@ -222,11 +222,11 @@ fn play(plan: &Plan, program: &Program) -> Result<Ended> {
 }
 
 /// Runs one program in a directory that has no database yet.
-fn play_in(plan: &Plan, program: &Program) -> Result<Ended> {
+fn play_in(plan: &ModelPlan, program: &Program) -> Result<ProgramResult> {
     let directory = &plan.directory;
-    let mut world = match World::new(load(&plan.library)?, directory, &program.setting) {
+    let mut world = match ModelState::new(load(&plan.library)?, directory, &program.setting) {
         Ok(world) => world,
-        Err(failure) => return Ok(Ended::Refused(failure)),
+        Err(failure) => return Ok(ProgramResult::Refused(failure)),
     };
     world.trace = plan.trace;
     if plan.kill {
@@ -238,7 +238,7 @@ fn play_in(plan: &Plan, program: &Program) -> Result<Ended> {
     );
     if let Err(failure) = world.begin(mode, &names) {
         world.free();
-        return Ok(Ended::Refused(failure));
+        return Ok(ProgramResult::Refused(failure));
     }
     let found = std::thread::scope(|scope| {
         let (done, watched) = mpsc::channel::<()>();
@@ -250,11 +250,11 @@ fn play_in(plan: &Plan, program: &Program) -> Result<Ended> {
     });
     let counts = world.counts();
     world.free();
-    Ok(found.map_or(Ended::Right(counts), Ended::Wrong))
+    Ok(found.map_or(ProgramResult::Right(counts), ProgramResult::Wrong))
 }
 
 /// Ends the process when the model's thread stays in one call for too long.
-fn watch(world: &World, done: &mpsc::Receiver<()>, text: &str) {
+fn watch(world: &ModelState, done: &mpsc::Receiver<()>, text: &str) {
     let (mut seen, mut since) = (world.begun(), Instant::now());
     while done.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
         if world.begun() != seen {
@@ -267,7 +267,7 @@ fn watch(world: &World, done: &mpsc::Receiver<()>, text: &str) {
 }
 
 /// Runs the threads of a program on an open database, and closes it.
-fn play_threads(world: &World, program: &Program) -> Option<Found> {
+fn play_threads(world: &ModelState, program: &Program) -> Option<FailedCall> {
     let keys = program.setting.keys;
     let mut writer = Writer::new(world, &program.setting);
     let mut found = None;
@@ -281,7 +281,7 @@ fn play_threads(world: &World, program: &Program) -> Option<Found> {
             }
             world.does(0, call);
             if let Err(failure) = writer.make(call) {
-                found = Some(Found {
+                found = Some(FailedCall {
                     call: Some(number),
                     failure: failure.context(format!("call {number}, {call}")),
                 });
@@ -292,7 +292,7 @@ fn play_threads(world: &World, program: &Program) -> Option<Found> {
                 .as_ref()
                 .map(|f| kill::note(f, number as u64 + 1))
             {
-                found = Some(Found {
+                found = Some(FailedCall {
                     call: None,
                     failure,
                 });
@@ -301,7 +301,7 @@ fn play_threads(world: &World, program: &Program) -> Option<Found> {
         }
         world.stop.store(true, Ordering::Relaxed);
     });
-    let whole = |failure| Found {
+    let whole = |failure| FailedCall {
         call: None,
         failure,
     };
@@ -325,7 +325,7 @@ const USAGE: &str = "usage: esker-differential model --lib PATH [--seed N] [--se
 
 /// Arguments of the command line.
 struct Command {
-    plan: Plan,
+    plan: ModelPlan,
     play: Option<PathBuf>,
     /// Tells whether this is the process of a program that is killed.
     child: bool,
@@ -335,7 +335,7 @@ struct Command {
 fn parse(args: &[String]) -> Result<Command> {
     let own = std::env::temp_dir().join(format!("esker-model-{}", std::process::id()));
     let mut command = Command {
-        plan: Plan {
+        plan: ModelPlan {
             library: PathBuf::new(),
             seed: 1,
             time: Duration::from_secs(60),
@@ -397,8 +397,8 @@ pub fn main(args: &[String]) -> ExitCode {
     let outcome = parse(args).and_then(|command| match &command.play {
         Some(file) => play_file(&command, file),
         None if command.child => kill::child(&command.plan).map(|ended| match ended {
-            Ended::Right(_) => true,
-            Ended::Refused(failure) | Ended::Wrong(Found { failure, .. }) => {
+            ProgramResult::Right(_) => true,
+            ProgramResult::Refused(failure) | ProgramResult::Wrong(FailedCall { failure, .. }) => {
                 say!("{failure}");
                 false
             }
@@ -415,7 +415,7 @@ pub fn main(args: &[String]) -> ExitCode {
     }
 }
 
-fn report(plan: &Plan, outcome: &Outcome) -> bool {
+fn report(plan: &ModelPlan, outcome: &ModelOutcome) -> bool {
     say!("{:.1?}: {}", outcome.took, outcome.line());
     let Some((seed, failure, program)) = &outcome.failure else {
         let _ = std::fs::remove_dir_all(&plan.directory); // only scratch is left
@@ -431,9 +431,11 @@ fn play_file(command: &Command, file: &Path) -> Result<bool> {
     let program = Program::parse(&std::fs::read_to_string(file)?)?;
     for number in 1..=command.tries {
         match play(&command.plan, &program)? {
-            Ended::Right(_) => {}
-            Ended::Refused(failure) => return Err(failure.context("the database did not open")),
-            Ended::Wrong(found) => {
+            ProgramResult::Right(_) => {}
+            ProgramResult::Refused(failure) => {
+                return Err(failure.context("the database did not open"));
+            }
+            ProgramResult::Wrong(found) => {
                 say!("try {number}: {}", found.failure);
                 return Ok(false);
             }

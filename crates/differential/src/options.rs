@@ -2,14 +2,14 @@
 //!
 //! Each choice is tried on both libraries by itself; what one of them does not take is left out.
 
-use super::draw::Draw;
+use super::draw::RandomStream;
 
 /// How the databases of a run are made.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Setting {
     /// Options of the database and of every family.
     pub(super) base: String,
-    /// Whether ranges are deleted in families with an order of their own. Then backups are not
+    /// True if ranges are deleted in families with an order of their own. Then backups are not
     /// made: RocksDB's backup engine dies of such range tombstones.
     pub(super) own_order_ranges: bool,
 }
@@ -18,7 +18,7 @@ pub(super) struct Setting {
 const ALWAYS: &str = "max_background_jobs=2;WAL_ttl_seconds=36000;stats_dump_period_sec=0;\
     stats_persist_period_sec=0;";
 
-/// What a run without drawn options has.
+/// The options of a run without drawn ones.
 const PLAIN: &str = "write_buffer_size=131072;target_file_size_base=65536;\
     max_bytes_for_level_base=262144;level0_file_num_compaction_trigger=4;\
     compression=kSnappyCompression;prefix_extractor=fixed:3;";
@@ -102,7 +102,11 @@ const TABLE_CHOICES: &[(&str, &[&str])] = &[
 ];
 
 /// Which options a run adds; half of the names keep what libraries take by themselves.
-fn drawn(draw: &mut Draw, choices: &[(&str, &[&str])], accepts: impl Fn(&str) -> bool) -> String {
+fn drawn(
+    draw: &mut RandomStream,
+    choices: &[(&str, &[&str])],
+    accepts: impl Fn(&str) -> bool,
+) -> String {
     let mut text = String::new();
     for (name, values) in choices {
         let (wanted, at) = (draw.below(10) < 4, draw.below(values.len()));
@@ -126,7 +130,7 @@ impl Setting {
     /// Draws options; `accepts` says whether both libraries take a text, and `old` whether one of
     /// them is too old to read format versions past 5.
     pub(super) fn draw(seed: u64, old: bool, accepts: impl Fn(&str) -> bool) -> Setting {
-        let mut draw = Draw::new(seed ^ 0x5e77_1465);
+        let mut draw = RandomStream::new(seed ^ 0x5e77_1465);
         let own = drawn(&mut draw, CHOICES, &accepts);
         let own = if own.contains("atomic_flush=true") {
             own.replace("enable_pipelined_write=true;", "")
@@ -158,7 +162,8 @@ impl Setting {
     }
 }
 
-/// What families of this name have besides; the same names have the same options in every run.
+/// Returns the other options of families of this name; the same names have the same options in
+/// every run.
 pub(super) fn extra(family: &str) -> &'static str {
     match family {
         "c1" => "compaction_style=kCompactionStyleUniversal;",
@@ -168,12 +173,12 @@ pub(super) fn extra(family: &str) -> &'static str {
     }
 }
 
-/// Whether families of this name have the reversed order.
+/// Returns whether families of this name have the reversed order.
 pub(super) fn is_reversed(family: &str) -> bool {
     family.starts_with('r')
 }
 
-/// Whether families of this name add numbers instead of joining texts.
+/// Returns whether families of this name add numbers instead of joining texts.
 pub(super) fn adds(family: &str) -> bool {
     family == "c0" || family.starts_with('u')
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::call::Call;
-use super::{Driver, Plan};
+use super::{ComparisonPlan, Driver};
 use crate::Result;
 use crate::say::say;
 
@@ -13,8 +13,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 type Trace = Vec<(u64, &'static str, Call)>;
 
-/// Whether the trace, played from new databases, still differs in a call of this kind.
-fn differs(plan: &Plan, trace: &Trace, kind: &'static str) -> Result<Option<String>> {
+/// Plays the trace from new databases, and returns the difference if it still differs in a call of
+/// this kind.
+fn differs(plan: &ComparisonPlan, trace: &Trace, kind: &'static str) -> Result<Option<String>> {
     let mut plan = plan.clone();
     plan.directory = plan.directory.with_extension("shrink");
     // What an earlier try left; the first finds nothing.
@@ -32,7 +33,7 @@ fn differs(plan: &Plan, trace: &Trace, kind: &'static str) -> Result<Option<Stri
 }
 
 /// Prints the calls that are needed for the difference in call `last`.
-pub(super) fn shrink(plan: &Plan, last: u64, kind: &'static str) -> Result<()> {
+pub(super) fn shrink(plan: &ComparisonPlan, last: u64, kind: &'static str) -> Result<()> {
     let mut plan = plan.clone();
     plan.differences = 2;
     let mut trace: Trace = Vec::new();

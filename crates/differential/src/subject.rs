@@ -1,9 +1,9 @@
 //! One library with one database, and what is open in it.
 //!
 //! Every pointer here comes from the loaded library, is given back once, and is used by one thread.
-//! The functions that a kind of call needs were looked up before the kind is drawn, so [`c!`](crate::api)
-//! may expect them. What a call answers is text: values, errors with the directory's name taken
-//! out, counts.
+//! The functions that a kind of call needs were looked up before the kind is drawn, so
+//! [`c!`](crate::api) may expect them. What a call answers is text: values, errors with the
+//! directory's name taken out, counts.
 //!
 //! The file is split by theme: `subject/{open,data,iterate,admin,side,aside,txn}.rs`.
 #![allow(unsafe_code)]
@@ -21,7 +21,7 @@ use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-pub(super) use super::answer::{Answer, hash, show};
+pub(super) use super::answer::{CallResult, hash, show};
 use super::api::c;
 pub(super) use super::api::{Api, H, T, V};
 use super::call::{Call, Order, Record};
@@ -46,9 +46,9 @@ struct OpenIter {
 }
 
 /// A library, its database, and what is open.
-pub(super) struct Subject {
+pub(super) struct LibraryState {
     api: Api,
-    /// What the other library lacks.
+    /// Functions that the other library lacks.
     absent: BTreeSet<&'static str>,
     /// Holds `db` and everything beside it.
     pub(super) base: PathBuf,
@@ -85,9 +85,9 @@ fn c_path(path: &Path) -> CString {
     c_text(&path.to_string_lossy())
 }
 
-impl Subject {
+impl LibraryState {
     /// Loads the library at `library` for a database below `base`.
-    pub(super) fn load(library: &Path, base: &Path) -> Result<Subject> {
+    pub(super) fn load(library: &Path, base: &Path) -> Result<LibraryState> {
         let api = Api::load(library)?;
         let needed = ["open_column_families", "close", "free", "options_create"];
         if let Some(name) = needed.iter().find(|name| api.missing.contains(*name)) {
@@ -95,7 +95,7 @@ impl Subject {
             return Err(Failure::new(format!("{place} has no rocksdb_{name}")));
         }
         let none = ptr::null_mut();
-        Ok(Subject {
+        Ok(LibraryState {
             api,
             absent: BTreeSet::new(),
             base: base.to_owned(),
@@ -121,18 +121,18 @@ impl Subject {
         self.api.missing.contains(name) || self.absent.contains(name)
     }
 
-    /// Whether one of the libraries is older than RocksDB 8.
+    /// Returns whether one of the libraries is older than RocksDB 8.
     pub(crate) fn is_old(&self) -> bool {
         self.lacks("wait_for_compact")
     }
 
     /// Does without what the other library lacks, so that both make the same calls.
-    pub(super) fn level(&mut self, other: &Subject) {
+    pub(super) fn level(&mut self, other: &LibraryState) {
         self.absent.extend(&other.api.missing);
     }
 
     /// Makes the call and tells what came back.
-    pub(super) fn apply(&mut self, call: &Call) -> Answer {
+    pub(super) fn apply(&mut self, call: &Call) -> CallResult {
         self.note_ranges(call);
         match call {
             Call::Put(family, key, value) => self.put(*family, key, value).into(),
@@ -204,7 +204,7 @@ impl Subject {
         }
     }
 
-    fn administer(&mut self, call: &Call) -> Answer {
+    fn administer(&mut self, call: &Call) -> CallResult {
         match call {
             Call::CreateFamily(name) => self.create_family(name).into(),
             Call::DropFamily(family) => self.drop_family(*family).into(),
@@ -303,7 +303,7 @@ impl Subject {
         self.family(index).handle
     }
 
-    /// Whether a family has the reversed order.
+    /// Returns whether a family has the reversed order.
     fn is_reversed(&self, index: usize) -> bool {
         options::is_reversed(&self.family(index).name)
     }

@@ -1,10 +1,10 @@
 //! Differences between two libraries that are allowed.
 
-use super::answer::Answer;
+use super::answer::CallResult;
 use super::call::Call;
 
-/// What may differ between two libraries: the rule's name, what it is about, and why that is not a
-/// fault. A run counts how often each was needed.
+/// Differences that are allowed between two libraries: the rule's name, what it is about, and why
+/// that is not a fault. A run counts how often each was needed.
 pub const ALLOWED: &[(&str, &str, &str)] = &[
     (
         "sizes",
@@ -53,10 +53,10 @@ pub const ALLOWED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Whether one library is right, and the other says that it found an empty value which is not
-/// there.
-fn is_empty_promise(left: &Answer, right: &Answer) -> bool {
-    let empty = |answer: &Answer| {
+/// Returns whether one library is right, and the other says that it found an empty value which is
+/// not there.
+fn is_empty_promise(left: &CallResult, right: &CallResult) -> bool {
+    let empty = |answer: &CallResult| {
         answer
             .text
             .starts_with("wrong: may exist 1, value \"\", but ")
@@ -64,7 +64,7 @@ fn is_empty_promise(left: &Answer, right: &Answer) -> bool {
     (empty(left) && right.text == "right") || (empty(right) && left.text == "right")
 }
 
-/// Whether one library left out the oldest updates, as RocksDB does behind an empty log.
+/// Returns whether one library left out the oldest updates, as RocksDB does behind an empty log.
 fn is_cut_short(left: &str, right: &str) -> bool {
     let (short, long) = if left.len() < right.len() {
         (left, right)
@@ -77,7 +77,7 @@ fn is_cut_short(left: &str, right: &str) -> bool {
             .is_some_and(|more| more.ends_with(", "))
 }
 
-/// What an answer says where a log ends.
+/// The answer where a log ends.
 pub(super) const END_OF_LOG: &str = "the end of a log";
 
 /// An answer about updates without the ends of logs.
@@ -85,7 +85,7 @@ fn updates_only(text: &str) -> String {
     text.replace(&format!("{END_OF_LOG}, "), "")
 }
 
-/// Whether answers about a dropped family differ in the word on its flush alone.
+/// Returns whether answers about a dropped family differ in the word on its flush alone.
 fn is_flush_of_dropped(left: &str, right: &str) -> bool {
     let plain = |text: &str| {
         let text = kinds_only(text);
@@ -94,7 +94,7 @@ fn is_flush_of_dropped(left: &str, right: &str) -> bool {
     plain(left) == plain(right)
 }
 
-/// Whether two answers tell the rate of slowed writers, which follows from the speed of the
+/// Returns whether two answers tell the rate of slowed writers, which follows from the speed of the
 /// machine.
 fn are_paces(property: &str, left: &str, right: &str) -> bool {
     let is_number = |text: &str| text.parse::<u64>().is_ok();
@@ -149,7 +149,12 @@ fn is_unsound(text: &str) -> bool {
 }
 
 /// How the answers to a call compare.
-pub(super) fn compare(call: &Call, options: &str, left: &Answer, right: &Answer) -> Verdict {
+pub(super) fn compare(
+    call: &Call,
+    options: &str,
+    left: &CallResult,
+    right: &CallResult,
+) -> Verdict {
     let words = left.text != right.text;
     if words && kinds_only(&left.text) != kinds_only(&right.text) {
         let one = left.text.starts_with("error") != right.text.starts_with("error");

@@ -1,8 +1,8 @@
-//! What allocators say of themselves.
+//! Figures of allocators.
 
-/// What an allocator says of itself, in bytes.
+/// Figures of an allocator, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Allocated {
+pub struct AllocatorBytes {
     /// Given out, or in caches of threads.
     pub(crate) given: u64,
     /// Of that in caches of threads.
@@ -21,13 +21,13 @@ pub enum EngineAllocator {
     /// The allocator of the program.
     Program,
     /// Another one, with what it says of itself if it does.
-    Own(Option<Allocated>),
+    Own(Option<AllocatorBytes>),
 }
 
-impl Allocated {
+impl AllocatorBytes {
     /// Of an allocator that knows no more than what was given out of which heaps.
-    pub(crate) fn in_heaps(given: u64, system: u64) -> Allocated {
-        Allocated {
+    pub(crate) fn in_heaps(given: u64, system: u64) -> AllocatorBytes {
+        AllocatorBytes {
             given,
             cached: 0,
             active: system,
@@ -36,14 +36,14 @@ impl Allocated {
         }
     }
 
-    /// Whether this is more than what an allocator has that is loaded and not used.
+    /// Returns whether this is more than what an allocator has that is loaded and not used.
     pub(crate) fn is_used(&self) -> bool {
         self.given > 1 << 20
     }
 
     /// Of the statistics that `read` gives by jemalloc's names.
-    pub(crate) fn read(read: impl Fn(&str) -> Option<u64>) -> Option<Allocated> {
-        Some(Allocated {
+    pub(crate) fn read(read: impl Fn(&str) -> Option<u64>) -> Option<AllocatorBytes> {
+        Some(AllocatorBytes {
             given: read("stats.allocated\0")?,
             cached: read(CACHED)?,
             active: read("stats.active\0")?,
@@ -54,7 +54,7 @@ impl Allocated {
 
     /// Of this program, where its allocator tells.
     #[cfg(feature = "jemalloc")]
-    pub(crate) fn own() -> Option<Allocated> {
+    pub(crate) fn own() -> Option<AllocatorBytes> {
         use tikv_jemalloc_ctl::{Access, AsName, epoch};
         epoch::advance().ok()?;
         let read = |name: &str| {
@@ -67,13 +67,13 @@ impl Allocated {
 
     /// Of this program, where its allocator tells.
     #[cfg(not(feature = "jemalloc"))]
-    pub(crate) fn own() -> Option<Allocated> {
+    pub(crate) fn own() -> Option<AllocatorBytes> {
         None
     }
 
     /// The sum of both.
-    pub(crate) fn with(self, other: Allocated) -> Allocated {
-        Allocated {
+    pub(crate) fn with(self, other: AllocatorBytes) -> AllocatorBytes {
+        AllocatorBytes {
             given: self.given + other.given,
             cached: self.cached + other.cached,
             active: self.active + other.active,

@@ -16,7 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::directory::with_directory;
 use crate::dlopen::LibStore;
 use crate::experiment::validity::OTHERS;
-use crate::flags::{self, Asked, Flags};
+use crate::flags::{self, Flags, InfoRequest};
 use crate::interrupt;
 use crate::process::{self, Busy};
 use crate::report::{self, Row};
@@ -121,11 +121,11 @@ fn exit_code(program: &Program, outcome: Result<()>) -> ExitCode {
 /// Prints what was asked for instead of a run; `false` when a run was.
 fn answered(program: &Program, flags: &Flags) -> bool {
     match flags.asked {
-        Some(Asked::Help) => say!("{}", flags::help()),
+        Some(InfoRequest::Help) => say!("{}", flags::help()),
         None if matches!(flags.text("benchmarks"), "help" | "list") => {
             say!("{}", flags::benchmarks());
         }
-        Some(Asked::Version) => say!("{}", identity::version(program.called)),
+        Some(InfoRequest::Version) => say!("{}", identity::version(program.called)),
         None if flags.flag("build_info") => say!("{}", identity::build_info(program.called)),
         None => return false,
     }
@@ -167,7 +167,7 @@ fn run(program: &Program, args: &[String]) -> Result<()> {
     } else {
         complain!("{}", identity::environment());
     }
-    let bar = Bar::new(tour);
+    let bar = BenchProgress::new(tour);
     let rows = with_directory(&flags, |path| {
         run_engine(&flags, flags.text("engine"), path, print, &bar)
     })?;
@@ -231,7 +231,7 @@ pub fn run_engine(
     engine: &str,
     path: &Path,
     print: Print<'_>,
-    bar: &Bar,
+    bar: &BenchProgress,
 ) -> Result<Vec<Row>> {
     let progress = |name: &str, done: u64, wanted: u64| bar.show(name, done, wanted);
     let (engine, own) = engine.split_once('?').unwrap_or((engine, ""));
@@ -280,32 +280,32 @@ fn with_options(flags: &Flags, own: &str) -> Result<Flags> {
 }
 
 /// Progress: a bar on a terminal, one line per benchmark otherwise, nothing when not wanted.
-pub struct Bar {
-    state: Option<Mutex<BarState>>,
+pub struct BenchProgress {
+    state: Option<Mutex<ProgressState>>,
 }
 
-struct BarState {
+struct ProgressState {
     bar: Option<ProgressBar>,
     name: String,
     since: Instant,
 }
 
-impl Bar {
+impl BenchProgress {
     /// A bar, or one that shows nothing.
-    pub fn new(wanted: bool) -> Bar {
+    pub fn new(wanted: bool) -> BenchProgress {
         let state = wanted.then(|| {
             let bar = std::io::stderr().is_terminal().then(|| {
                 let style = ProgressStyle::with_template("{msg:24} {bar:40} {pos:>10} operations");
                 ProgressBar::new(1)
                     .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
             });
-            Mutex::new(BarState {
+            Mutex::new(ProgressState {
                 bar,
                 name: String::new(),
                 since: Instant::now(),
             })
         });
-        Bar { state }
+        BenchProgress { state }
     }
 
     fn show(&self, name: &str, done: u64, wanted: u64) {

@@ -31,7 +31,7 @@ pub(crate) struct Child {
     pub(crate) log: PathBuf,
 }
 
-/// Whether a program needs the word `bench` to become a benchmark.
+/// Returns whether a program needs the word `bench` to become a benchmark.
 fn needs_word(program: &Path) -> bool {
     let name = program.file_name().and_then(|name| name.to_str());
     !name.is_some_and(|name| name.contains("bench"))

@@ -7,8 +7,8 @@ use esker::codec::checksum::{self, ChecksumType};
 use esker::codec::compress::{Codec, CompressionOptions, Compressor, decompress};
 
 use crate::flags::Flags;
-use crate::generate::{ValueMaker, ValueSizes};
-use crate::measure::{Measured, Meter, Slot};
+use crate::generate::{ValueSizes, ValueSource};
+use crate::measure::{Measurement, Meter, Slot};
 use crate::{Failure, Result};
 
 /// Bytes that a checksum benchmark covers; compressors cover a tenth.
@@ -19,7 +19,7 @@ const COMPRESSOR_BYTES: u64 = CHECKSUM_BYTES / 10;
 ///
 /// # Errors
 /// A compression that is not built in, or a block that does not come back.
-pub fn run(name: &str, flags: &Flags) -> Result<Option<Measured>> {
+pub fn run(name: &str, flags: &Flags) -> Result<Option<Measurement>> {
     let block = block(flags);
     let size = block.len();
     let mut meter = Meter::start(&IDLE, flags.flag("histogram"));
@@ -67,7 +67,7 @@ pub fn run(name: &str, flags: &Flags) -> Result<Option<Measured>> {
 /// A block of `block_size` bytes, of which `compression_ratio` is left by compression.
 pub(crate) fn block(flags: &Flags) -> Vec<u8> {
     let size = flags.count("block_size").clamp(16, 1 << 20) as usize;
-    let mut maker = ValueMaker::new(ValueSizes::Fixed(size), flags.number("compression_ratio"));
+    let mut maker = ValueSource::new(ValueSizes::Fixed(size), flags.number("compression_ratio"));
     maker.value().to_vec()
 }
 

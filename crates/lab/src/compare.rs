@@ -82,7 +82,7 @@ impl Ratio {
         })
     }
 
-    /// Whether there are enough ratios for an interval.
+    /// Returns whether there are enough ratios for an interval.
     pub fn has_interval(&self) -> bool {
         self.count >= ENOUGH_RATIOS
     }
@@ -232,7 +232,7 @@ fn loads(all: &[Run]) -> String {
     format!("load before each run: {low:.2}..{high:.2}, at end: {end:.2}")
 }
 
-/// What `--report_file` gets: a line for each second of each benchmark of each run.
+/// Makes the lines of `--report_file`: a line for each second of each benchmark of each run.
 fn report_lines(all: &[Run]) -> String {
     let mut out = String::from(
         "engine,pair,run,test,secs_elapsed,interval_qps,p50_us,p99_us,p99.9_us,max_us\n",
@@ -278,7 +278,7 @@ pub(crate) fn child(flags: &Flags, args: &[String], engine: &str, seed: u64) -> 
     })
 }
 
-/// What else is shown of a row: the column of the results, its head, and digits behind the point.
+/// Further figures of a row: the column of the results, its head, and digits behind the point.
 const FIGURES: [(&str, &str, usize); 7] = [
     ("cpu_us_op", "cpu us/op", 2),
     ("stall%", "stall %", 1),

@@ -12,7 +12,7 @@ pub use table::FLAGS;
 
 /// The type of a flag's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FlagType {
     /// `true` or `false`; `--name` alone means true and `--noname` false.
     Bool,
     /// A signed integer.
@@ -23,7 +23,7 @@ pub enum Kind {
     Text,
 }
 
-/// What becomes of a flag.
+/// The fate of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// Drives the laboratory.
@@ -44,10 +44,10 @@ pub struct Flag {
     /// Its name, without dashes.
     pub name: &'static str,
     /// Its type.
-    pub kind: Kind,
+    pub kind: FlagType,
     /// Its default, as one would write it.
     pub default: &'static str,
-    /// What becomes of it.
+    /// Its fate.
     pub fate: Fate,
     /// One line for `--help`.
     pub doc: &'static str,
@@ -57,25 +57,25 @@ pub struct Flag {
 #[derive(Debug, Clone)]
 pub struct Flags {
     values: Vec<Option<String>>,
-    /// What to print instead of running anything.
-    pub asked: Option<Asked>,
+    /// The text to print instead of running anything.
+    pub asked: Option<InfoRequest>,
 }
 
-/// What a command line may ask for instead of a run.
+/// Texts that a command line may ask for instead of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum InfoRequest {
     /// The list of benchmarks and flags.
     Help,
     /// Name and version, in three words.
     Version,
 }
 
-impl Asked {
+impl InfoRequest {
     /// gflags has other names for its help, all of which end the program.
-    fn of(flag: &str) -> Option<Asked> {
+    fn of(flag: &str) -> Option<InfoRequest> {
         match flag {
-            "help" | "h" | "helpfull" | "helpshort" => Some(Asked::Help),
-            "version" => Some(Asked::Version),
+            "help" | "h" | "helpfull" | "helpshort" => Some(InfoRequest::Help),
+            "version" => Some(InfoRequest::Version),
             _ => None,
         }
     }
@@ -131,15 +131,15 @@ impl Flag {
 
     fn check(&self, value: &str) -> Result<()> {
         let fits = match self.kind {
-            Kind::Bool => parse_bool(value).is_some(),
-            Kind::Int => parse_int(value).is_some(),
-            Kind::Number => value.parse::<f64>().is_ok_and(f64::is_finite),
-            Kind::Text => true,
+            FlagType::Bool => parse_bool(value).is_some(),
+            FlagType::Int => parse_int(value).is_some(),
+            FlagType::Number => value.parse::<f64>().is_ok_and(f64::is_finite),
+            FlagType::Text => true,
         };
         if !fits {
             let kind = match self.kind {
-                Kind::Bool => "true or false",
-                Kind::Int => "an integer",
+                FlagType::Bool => "true or false",
+                FlagType::Int => "an integer",
                 _ => "a number",
             };
             return Err(Failure::new(format!(
@@ -148,8 +148,8 @@ impl Flag {
             )));
         }
         let same = match self.kind {
-            Kind::Bool => parse_bool(value) == parse_bool(self.default),
-            Kind::Number => value.parse::<f64>().ok() == self.default.parse().ok(),
+            FlagType::Bool => parse_bool(value) == parse_bool(self.default),
+            FlagType::Number => value.parse::<f64>().ok() == self.default.parse().ok(),
             _ => value == self.default,
         };
         match self.fate {
@@ -187,7 +187,7 @@ impl Flags {
                 wrong.push(text);
                 continue;
             };
-            if let Some(asked) = Asked::of(body) {
+            if let Some(asked) = InfoRequest::of(body) {
                 flags.asked = Some(asked);
                 continue;
             }
@@ -197,7 +197,7 @@ impl Flags {
             };
             let Some(index) = position(name) else {
                 let negated = name.strip_prefix("no").and_then(position);
-                match negated.filter(|&i| FLAGS[i].kind == Kind::Bool && value.is_none()) {
+                match negated.filter(|&i| FLAGS[i].kind == FlagType::Bool && value.is_none()) {
                     Some(i) => flags.put(i, "false")?,
                     None => unknown.push(name.to_string()),
                 }
@@ -205,7 +205,7 @@ impl Flags {
             };
             let value = match (value, FLAGS[index].kind) {
                 (Some(value), _) => Some(value),
-                (None, Kind::Bool) => Some("true"),
+                (None, FlagType::Bool) => Some("true"),
                 // As in all other commands: the document goes to standard output.
                 (None, _) if name == "json" && next_is_flag(args.peek()) => Some("-"),
                 (None, _) => args.next(),
@@ -252,7 +252,7 @@ impl Flags {
         position(name).expect("callers name flags of the table; a test parses every name used")
     }
 
-    /// Whether the flag was given.
+    /// Returns whether the flag was given.
     pub fn is_set(&self, name: &str) -> bool {
         self.values[Flags::index(name)].is_some()
     }

@@ -67,7 +67,7 @@ impl Rng {
 
 /// Formats numbers as keys in a reused buffer.
 #[derive(Debug, Clone)]
-pub struct KeyMaker {
+pub struct KeyFormatter {
     buffer: Vec<u8>,
     prefix_size: usize,
     keys_per_prefix: u64,
@@ -76,10 +76,10 @@ pub struct KeyMaker {
     existing: Option<Arc<Vec<Vec<u8>>>>,
 }
 
-impl KeyMaker {
+impl KeyFormatter {
     /// Keys of `key_size` bytes with no prefix part.
-    pub fn new(key_size: usize) -> KeyMaker {
-        KeyMaker::with_prefix(key_size, 0, 0, 1)
+    pub fn new(key_size: usize) -> KeyFormatter {
+        KeyFormatter::with_prefix(key_size, 0, 0, 1)
     }
 
     /// Keys that begin with a prefix of `prefix_size` bytes shared by `keys_per_prefix` of `num`
@@ -89,8 +89,8 @@ impl KeyMaker {
         prefix_size: usize,
         keys_per_prefix: u64,
         num: u64,
-    ) -> KeyMaker {
-        KeyMaker {
+    ) -> KeyFormatter {
+        KeyFormatter {
             buffer: vec![b'0'; key_size],
             prefix_size: prefix_size.min(key_size),
             keys_per_prefix,
@@ -100,7 +100,7 @@ impl KeyMaker {
     }
 
     /// Number `v` stands for the `v`-th of these keys from now on.
-    pub fn use_existing(mut self, keys: Option<Arc<Vec<Vec<u8>>>>) -> KeyMaker {
+    pub fn use_existing(mut self, keys: Option<Arc<Vec<Vec<u8>>>>) -> KeyFormatter {
         self.existing = keys;
         self
     }
@@ -168,7 +168,7 @@ impl ValueSizes {
 
 /// Cuts values from a buffer of known compressibility.
 #[derive(Debug, Clone)]
-pub struct ValueMaker {
+pub struct ValueSource {
     data: Vec<u8>,
     at: usize,
     sizes: ValueSizes,
@@ -181,9 +181,9 @@ pub struct ValueMaker {
 pub const VALUE_BUFFER: usize = 1 << 20;
 const FRAGMENT: usize = 100;
 
-impl ValueMaker {
+impl ValueSource {
     /// A generator of values of the given sizes that compress to `compression_ratio`.
-    pub fn new(sizes: ValueSizes, compression_ratio: f64) -> ValueMaker {
+    pub fn new(sizes: ValueSizes, compression_ratio: f64) -> ValueSource {
         let mut rng = Rng::new(301);
         let wanted = VALUE_BUFFER.max(sizes.max());
         let raw = ((FRAGMENT as f64 * compression_ratio) as usize).clamp(1, FRAGMENT);
@@ -196,7 +196,7 @@ impl ValueMaker {
                 data.extend_from_within(start..start + more);
             }
         }
-        ValueMaker {
+        ValueSource {
             data,
             at: 0,
             sizes,
@@ -206,7 +206,7 @@ impl ValueMaker {
     }
 
     /// This many of 100 values are the same bytes from now on.
-    pub fn with_same(mut self, percent: u64) -> ValueMaker {
+    pub fn with_same(mut self, percent: u64) -> ValueSource {
         self.same_percent = percent;
         self
     }

@@ -1,5 +1,5 @@
-//! What the program says of itself and of the machine where `db_bench` does: scripts cut dates,
-//! versions and builds out of these lines.
+//! Lines about the program and the machine, as `db_bench` prints them: scripts cut dates, versions
+//! and builds out of these lines.
 
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};

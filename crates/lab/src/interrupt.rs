@@ -25,13 +25,13 @@ static PROCESSES: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// The file that the owner of a temporary directory holds a lock on.
 const OWNER: &str = "owner";
-/// What the names of temporary directories begin with.
+/// The beginning of the names of temporary directories.
 const PREFIX: &str = "esker-bench-";
 
 /// A signal that comes this soon is the one before: `timeout` signals the process and its group.
 const SAME: Duration = Duration::from_millis(300);
 
-/// Whether somebody asked the run to stop.
+/// Returns whether somebody asked the run to stop.
 #[inline]
 pub fn stopped() -> bool {
     STOPPED.load(Ordering::Relaxed)

@@ -1,5 +1,5 @@
-//! What a row could reach on this machine: a lower bound for the time of an operation, and the part
-//! of it that was reached.
+//! The best that a row could reach on this machine: a lower bound for the time of an operation, and
+//! the part of it that was reached.
 //!
 //! [`Machine`] measures constants in a few seconds: cache misses, copies, checksums, the codec,
 //! files in the page cache and the device. A [`Need`] is what one operation takes of a client's
@@ -33,9 +33,9 @@ pub use machine::Machine;
 
 use crate::workload::Task;
 
-/// What has to be known of a row.
+/// The figures of a row that a limit needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Done {
+pub struct RowFigures {
     /// Operations.
     pub operations: u64,
     /// Threads of clients.
@@ -50,11 +50,11 @@ pub struct Done {
     pub tables_written: f64,
     /// Bytes that came from the device.
     pub device_read: f64,
-    /// Whether writes go to a log.
+    /// True if writes go to a log.
     pub is_logged: bool,
-    /// Whether that is synced. One that is not is deleted before the device gets it.
+    /// True if that is synced. One that is not is deleted before the device gets it.
     pub is_synced: bool,
-    /// Whether flushes and compactions go past the page cache.
+    /// True if flushes and compactions go past the page cache.
     pub is_direct: bool,
     /// Sorted runs: tables of level 0 and levels below that have any.
     pub runs: u64,
@@ -62,7 +62,7 @@ pub struct Done {
     pub nexts: u64,
 }
 
-/// What an operation takes at least, in seconds.
+/// Least time of an operation, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Need {
     /// Of the thread of its client.
@@ -80,15 +80,15 @@ pub struct Need {
 pub struct Limit {
     /// Operations a second.
     pub ops_per_second: f64,
-    /// What there is too little of for more.
+    /// The resource that limits it.
     pub by: &'static str,
-    /// What it follows from.
+    /// The least times that it follows from.
     pub need: Need,
 }
 
 /// The limit of a row; `None` where there is no model: mixed work, deletions, and reads that went
 /// to the device.
-pub fn limit(machine: &Machine, task: Task, done: &Done) -> Option<Limit> {
+pub fn limit(machine: &Machine, task: Task, done: &RowFigures) -> Option<Limit> {
     let need = match task {
         Task::FillSeq => writing(machine, done, 0.0),
         Task::FillRandom | Task::FillUnique => writing(machine, done, 2.0),
@@ -128,7 +128,7 @@ pub fn limit(machine: &Machine, task: Task, done: &Done) -> Option<Limit> {
 }
 
 /// A write that misses the cache so often, and its part of the jobs.
-fn writing(machine: &Machine, done: &Done, misses: f64) -> Need {
+fn writing(machine: &Machine, done: &RowFigures, misses: f64) -> Need {
     let m = machine;
     let (entry, stored) = (done.entry_bytes, done.stored_bytes);
     let each = |bytes: f64| bytes / done.operations.max(1) as f64;
@@ -153,7 +153,7 @@ fn writing(machine: &Machine, done: &Done, misses: f64) -> Need {
 }
 
 /// A read that finds everything in memory.
-fn reading(machine: &Machine, task: Task, done: &Done) -> Need {
+fn reading(machine: &Machine, task: Task, done: &RowFigures) -> Need {
     let m = machine;
     let runs = done.runs.max(1) as f64;
     let step = (done.entry_bytes / m.copy).max(15e-9);

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use crate::say::complain;
-use crate::slowest::{Slow, Slowest, merged};
+use crate::slowest::{Slow, SlowOperations, merged};
 use crate::{Failure, Result};
-use intervals::Counting;
+use intervals::ThreadCounts;
 pub use intervals::{Interval, Intervals};
 
 /// A thread's published operation count, alone on its cache lines.
@@ -38,16 +38,16 @@ impl Slot {
     }
 }
 
-/// What a thread measures while it works.
+/// Measurements of a thread while it works.
 pub struct Meter<'a> {
     slot: &'a Slot,
     histogram: Option<Box<Histogram<u64>>>,
     /// Latencies from the time at which a paced operation should have begun.
     intended: Option<Box<Histogram<u64>>>,
-    /// What the last operation took.
+    /// The time of the last operation.
     took: Duration,
-    /// The same by second.
-    seconds: Option<Box<Counting>>,
+    /// Latencies by second.
+    seconds: Option<Box<ThreadCounts>>,
     last: Instant,
     start: Instant,
     finish: Instant,
@@ -55,7 +55,7 @@ pub struct Meter<'a> {
     bytes: u64,
     message: String,
     background: bool,
-    slowest: Option<Box<Slowest>>,
+    slowest: Option<Box<SlowOperations>>,
     /// Rounds of work that each operation takes on top.
     planted: u64,
 }
@@ -84,7 +84,7 @@ impl<'a> Meter<'a> {
             histogram: with_histogram.then(|| Box::new(new_histogram())),
             intended: None,
             took: Duration::ZERO,
-            seconds: with_histogram.then(|| Box::new(Counting::start(now))),
+            seconds: with_histogram.then(|| Box::new(ThreadCounts::start(now))),
             last: now,
             start: now,
             finish: now,
@@ -103,7 +103,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Keeps the slowest operations, where latencies are measured.
-    pub fn keep_slowest(&mut self, slowest: Slowest) {
+    pub fn keep_slowest(&mut self, slowest: SlowOperations) {
         self.slowest = Some(Box::new(slowest));
     }
 
@@ -134,7 +134,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Whether latencies are measured.
+    /// Returns whether latencies are measured.
     #[inline]
     pub fn has_histogram(&self) -> bool {
         self.histogram.is_some()
@@ -169,7 +169,7 @@ impl<'a> Meter<'a> {
         if let Some(histogram) = &mut self.histogram {
             histogram.reset();
             self.intended = None;
-            self.seconds = Some(Box::new(Counting::start(self.start)));
+            self.seconds = Some(Box::new(ThreadCounts::start(self.start)));
         }
     }
 
@@ -180,7 +180,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// What to print behind the rate.
+    /// Sets the text to print behind the rate.
     pub fn set_message(&mut self, message: String) {
         self.message = message;
     }
@@ -191,9 +191,9 @@ impl<'a> Meter<'a> {
     }
 
     /// Ends the measurement.
-    pub fn stop(mut self) -> Measured {
+    pub fn stop(mut self) -> Measurement {
         self.finish = Instant::now();
-        Measured {
+        Measurement {
             start: self.start,
             finish: self.finish,
             thread_seconds: (self.finish - self.start).as_secs_f64(),
@@ -227,9 +227,9 @@ fn add(mine: &mut Option<Box<Histogram<u64>>>, theirs: Option<Box<Histogram<u64>
     }
 }
 
-/// What one thread, or all threads of a benchmark together, did.
+/// Measurements of one thread, or of all threads of a benchmark together.
 #[derive(Debug)]
-pub struct Measured {
+pub struct Measurement {
     /// When the first thread started.
     pub start: Instant,
     /// When the last thread finished.
@@ -250,16 +250,16 @@ pub struct Measured {
     pub intervals: Intervals,
     /// Printed behind the rate.
     pub message: String,
-    /// Whether this was a background thread.
+    /// True if this was a background thread.
     pub background: bool,
     /// The slowest operations, the slowest first, where they were asked for.
     pub slowest: Vec<Slow>,
 }
 
-impl Measured {
-    /// What one thread did between two times, without latencies.
-    pub fn between(start: Instant, finish: Instant, done: u64) -> Measured {
-        Measured {
+impl Measurement {
+    /// Makes the measurement of one thread between two times, without latencies.
+    pub fn between(start: Instant, finish: Instant, done: u64) -> Measurement {
+        Measurement {
             start,
             finish,
             thread_seconds: (finish - start).as_secs_f64(),
@@ -276,7 +276,7 @@ impl Measured {
     }
 
     /// Adds another thread's measurement.
-    pub fn merge(&mut self, other: Measured) {
+    pub fn merge(&mut self, other: Measurement) {
         self.start = self.start.min(other.start);
         self.finish = self.finish.max(other.finish);
         self.thread_seconds += other.thread_seconds;
@@ -321,7 +321,7 @@ impl Measured {
         Some(histogram.value_at_percentile(percentile) as f64 / 1000.0)
     }
 
-    /// The same from the intended start, of paced operations.
+    /// Returns the latency of paced operations from the intended start.
     pub fn intended_us(&self, percentile: f64) -> Option<f64> {
         let histogram = self.intended.as_ref()?;
         Some(histogram.value_at_percentile(percentile) as f64 / 1000.0)
@@ -384,7 +384,7 @@ impl Measured {
 
 /// Steadiness of the operations per second.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Steadiness {
+pub struct RateStability {
     /// Whole seconds sampled.
     pub seconds: usize,
     /// Standard deviation over mean.
@@ -397,9 +397,9 @@ pub struct Steadiness {
     pub below_half_median: usize,
 }
 
-impl Steadiness {
+impl RateStability {
     /// Of operations per second, one number per second; `None` for fewer than two.
-    pub fn of(rates: &[u64]) -> Option<Steadiness> {
+    pub fn of(rates: &[u64]) -> Option<RateStability> {
         if rates.len() < 2 {
             return None;
         }
@@ -413,7 +413,7 @@ impl Steadiness {
         let mut sorted = rates.to_vec();
         sorted.sort_unstable();
         let median = sorted[sorted.len() / 2];
-        Some(Steadiness {
+        Some(RateStability {
             seconds: rates.len(),
             cv: if mean > 0.0 {
                 variance.sqrt() / mean
@@ -427,7 +427,7 @@ impl Steadiness {
     }
 }
 
-/// What the `Sampler` does besides taking rates.
+/// Other work of the `Sampler` besides taking rates.
 pub struct SamplerPlan<'a> {
     /// File and interval of `secs_elapsed,interval_qps`.
     pub report: Option<(&'a str, u64)>,
@@ -444,15 +444,15 @@ pub struct SamplerPlan<'a> {
 }
 
 /// The last progress line.
-struct Told {
+struct ProgressLine {
     start: Instant,
     at: Instant,
     operations: u64,
 }
 
-impl Told {
-    fn new(start: Instant) -> Told {
-        Told {
+impl ProgressLine {
+    fn new(start: Instant) -> ProgressLine {
+        ProgressLine {
             start,
             at: start,
             operations: 0,
@@ -490,7 +490,7 @@ pub fn sample(slots: &[Slot], stop: &AtomicBool, plan: &SamplerPlan<'_>) -> Resu
     let total = || slots.iter().map(Slot::get).sum::<u64>();
     let start = Instant::now();
     let (mut rates, mut last, mut last_report) = (Vec::new(), 0, 0);
-    let mut told = Told::new(start);
+    let mut told = ProgressLine::new(start);
     for second in 1u64.. {
         while start.elapsed() < Duration::from_secs(second) {
             if stop.load(Ordering::Acquire) {

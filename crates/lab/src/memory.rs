@@ -10,7 +10,7 @@
 //! given out = caches of threads + owners + without an owner                 (engine and client)
 //! ```
 
-use crate::allocated::{Allocated, EngineAllocator};
+use crate::allocated::{AllocatorBytes, EngineAllocator};
 use crate::process::{Resident, Usage};
 use crate::shape::number;
 use crate::store::Store;
@@ -21,7 +21,7 @@ pub const UNNAMED: &str = "without an owner";
 /// They are negative.
 pub const NOT_TOUCHED: &str = "not touched yet";
 
-/// What an owner of the engine's property `rocksdb.esker.memory` is called here.
+/// Names here of the owners in the engine's property `rocksdb.esker.memory`.
 const ENGINE: [(&str, &str); 7] = [
     ("block-cache.entries", "block cache"),
     ("block-cache.tables", "tables of the block cache"),
@@ -32,14 +32,14 @@ const ENGINE: [(&str, &str); 7] = [
     ("statistics", "statistics"),
 ];
 
-/// The same of an engine that only has RocksDB's properties.
+/// Names of the owners in an engine that only has RocksDB's properties.
 const ROCKSDB: [(&str, &str); 3] = [
     ("rocksdb.block-cache-usage", "block cache"),
     ("rocksdb.size-all-mem-tables", "memtables"),
     ("rocksdb.estimate-table-readers-mem", "table readers"),
 ];
 
-/// What the engine's counters say.
+/// Reads the engine's counters.
 fn of_engine<S: Store>(store: &S) -> Vec<(&'static str, u64)> {
     if let Some(text) = store.property("rocksdb.esker.memory") {
         return parse(&text);
@@ -65,20 +65,20 @@ pub fn memory<S: Store>(store: &S, client: u64) -> Vec<(&'static str, i64)> {
     let mut owners = of_engine(store);
     owners.push(("client", client));
     let allocated = match store.allocator() {
-        EngineAllocator::Program => Allocated::own(),
+        EngineAllocator::Program => AllocatorBytes::own(),
         // It counts beside the program's.
         EngineAllocator::Own(theirs) => {
-            theirs.map(|theirs| Allocated::own().map_or(theirs, |own| own.with(theirs)))
+            theirs.map(|theirs| AllocatorBytes::own().map_or(theirs, |own| own.with(theirs)))
         }
     };
     let resident = Resident::now();
     of_parts(owners, allocated, resident, Usage::now().rss_bytes)
 }
 
-/// The same of counters that were read.
+/// Names the counters that were read.
 fn of_parts(
     owners: Vec<(&'static str, u64)>,
-    allocated: Option<Allocated>,
+    allocated: Option<AllocatorBytes>,
     resident: Resident,
     rss: u64,
 ) -> Vec<(&'static str, i64)> {
@@ -136,7 +136,7 @@ mod tests {
         stacks: 3,
         anonymous: 100,
     };
-    const ALLOCATED: Allocated = Allocated {
+    const ALLOCATED: AllocatorBytes = AllocatorBytes {
         given: 80,
         cached: 5,
         active: 90,

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use crate::flags::{FLAGS, Fate, Flags, Kind};
+use crate::flags::{FLAGS, Fate, FlagType, Flags};
 use crate::store::{CachePlan, CachePolicy, OpenPlan, SessionPlan, TierPlan, Transactions};
 use crate::{Failure, Result};
 
@@ -70,7 +70,7 @@ fn choose(flags: &Flags, name: &str, choices: &[&str]) -> Result<String> {
     Ok((*choice).to_string())
 }
 
-/// What to open, for these flags.
+/// Makes the plan of the opening, for these flags.
 ///
 /// # Errors
 /// A value that no option corresponds to.
@@ -83,7 +83,7 @@ pub fn open_plan(flags: &Flags, path: &Path) -> Result<OpenPlan> {
         }
         // `t` and `yes` are words of gflags alone.
         let value = match flag.kind {
-            Kind::Bool => flags.flag(flag.name).to_string(),
+            FlagType::Bool => flags.flag(flag.name).to_string(),
             _ => flags.text(flag.name).to_string(),
         };
         match flag.fate {
@@ -475,7 +475,7 @@ fn split_options(text: &str) -> Result<Pairs> {
     Ok(options)
 }
 
-/// What a thread's session is made with, for these flags.
+/// Makes the plan of a thread's session, for these flags.
 pub fn session_plan(flags: &Flags) -> SessionPlan {
     SessionPlan {
         sync: flags.flag("sync"),

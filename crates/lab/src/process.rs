@@ -80,7 +80,7 @@ impl Usage {
         }
     }
 
-    /// What was used since `before`; the resident size is that of now.
+    /// Returns the usage since `before`; the resident size is that of now.
     pub fn since(self, before: Usage) -> Usage {
         Usage {
             user_seconds: self.user_seconds - before.user_seconds,
@@ -185,7 +185,7 @@ impl ThreadUsage {
         }
     }
 
-    /// What was added since `before`.
+    /// Returns the usage since `before`.
     pub fn since(self, before: ThreadUsage) -> ThreadUsage {
         ThreadUsage {
             ran: self.ran.saturating_sub(before.ran),
@@ -241,7 +241,7 @@ impl Requests {
     }
 }
 
-/// What the block device below a directory did, for whatever process.
+/// Figures of the block device below a directory, for all processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Device {
     /// Reads.
@@ -273,7 +273,7 @@ impl Device {
         })
     }
 
-    /// What it did since `before`.
+    /// Returns the figures since `before`.
     pub fn since(self, before: Device) -> Device {
         Device {
             reads: self.reads.since(before.reads),

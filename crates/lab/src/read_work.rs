@@ -27,7 +27,7 @@ impl ReadWork {
         found.map_or(0.0, |(_, sum)| *sum as f64 / self.count.max(1) as f64)
     }
 
-    /// What was added since `before`.
+    /// Returns the work since `before`.
     fn since(mut self, before: &[ReadWork]) -> ReadWork {
         let Some(before) = before.iter().find(|b| b.operation == self.operation) else {
             return self;
@@ -89,7 +89,7 @@ fn parse(text: &str) -> Vec<ReadWork> {
     lines.filter_map(read).collect()
 }
 
-/// What was done between two moments; kinds of reads that did nothing are left out.
+/// Returns the work between two moments; kinds of reads that did nothing are left out.
 pub fn since(now: Vec<ReadWork>, before: &[ReadWork]) -> Vec<ReadWork> {
     let each = now.into_iter().map(|work| work.since(before));
     each.filter(|work| work.count > 0).collect()

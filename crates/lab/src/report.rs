@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::interrupt;
 use crate::limits::Limit;
-use crate::measure::{Interval, Intervals, Measured, Steadiness};
+use crate::measure::{Interval, Intervals, Measurement, RateStability};
 use crate::memory::named_percent;
 use crate::process::{Device, Usage};
 use crate::read_work::{self, ReadWork};
@@ -20,20 +20,20 @@ pub struct Row {
     columns: Map<String, Value>,
 }
 
-/// What surrounds a measurement.
+/// Figures around a measurement.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct StepContext {
     /// Process figures of the step.
     pub usage: Usage,
-    /// What the device below the directory did in the step.
+    /// Figures of the device below the directory in the step.
     pub device: Option<Device>,
     /// Engine figures of the step.
     pub work: Work,
     /// By cause and kind, how writers were held back in the step.
     pub stalls: Vec<Stall>,
-    /// What reads took in the step, by kind.
+    /// Work of the reads in the step, by kind.
     pub reads: Vec<ReadWork>,
-    /// Whether the engine keeps a ledger of them.
+    /// True if the engine keeps a ledger of them.
     pub keeps_ledger: bool,
     /// Bytes of the directory after the step.
     pub directory_bytes: u64,
@@ -47,21 +47,21 @@ pub struct Surroundings {
     pub shape_after: String,
     /// Operations per second, second by second.
     pub rates: Vec<u64>,
-    /// What the background thread did.
+    /// Report of the background thread.
     pub background: Option<String>,
-    /// The same in figures.
-    pub beside: Option<Beside>,
+    /// Figures of the background thread.
+    pub beside: Option<BackgroundFigures>,
     /// Stalls, processor time, memory and device, second by second.
     pub seconds: Vec<Second>,
-    /// The same of the time behind the last whole second.
+    /// Figures of the time behind the last whole second.
     pub rest: Second,
     /// Resident bytes by owner, after the step.
     pub memory: Vec<(&'static str, i64)>,
 }
 
-/// What the thread beside a benchmark did.
+/// Figures of the thread beside a benchmark.
 #[derive(Debug, Clone, Default)]
-pub struct Beside {
+pub struct BackgroundFigures {
     /// As a line for people.
     pub line: String,
     /// Bytes a second that it was to write; 0 for no limit.
@@ -70,7 +70,7 @@ pub struct Beside {
     pub reached: f64,
     /// Its latencies in microseconds: p50, p99, p99.9 and the longest.
     pub latency: [Option<f64>; 4],
-    /// The same from the intended start.
+    /// Latencies from the intended start.
     pub intended: [Option<f64>; 4],
 }
 
@@ -88,7 +88,7 @@ const STALL_ROUNDING: f64 = 0.001;
 /// Resident bytes below which a few buffers of 1 MB weigh too much.
 const LEAST_RESIDENT: u64 = 64 << 20;
 
-/// The names of the percentiles of [`Beside`].
+/// The names of the percentiles of [`BackgroundFigures`].
 const PERCENTILES_BESIDE: [&str; 4] = ["p50", "p99", "p99.9", "pmax"];
 
 /// One second of a step.
@@ -139,7 +139,7 @@ impl Row {
     }
 
     /// A row of a measurement and its surroundings. `wrote` says that the bytes were written.
-    pub fn new(test: &str, run: &Measured, around: &Surroundings, wrote: bool) -> Row {
+    pub fn new(test: &str, run: &Measurement, around: &StepContext, wrote: bool) -> Row {
         let mut row = Row::named(test);
         row.put("test", test);
         row.round("ops_sec", Some(run.ops_per_second()));
@@ -194,7 +194,7 @@ impl Row {
     }
 
     /// Latencies from the intended start.
-    fn intended(&mut self, run: &Measured) {
+    fn intended(&mut self, run: &Measurement) {
         for (name, p) in [
             ("p50_intended", 50.0),
             ("p99_intended", 99.0),
@@ -206,9 +206,9 @@ impl Row {
         }
     }
 
-    /// What an operation costs: requests and kilobytes of the device, switches of processors,
+    /// Adds the cost of an operation: requests and kilobytes of the device, switches of processors,
     /// processor time of its own thread.
-    fn each(&mut self, run: &Measured, around: &Surroundings) {
+    fn each(&mut self, run: &Measurement, around: &StepContext) {
         let each = |sum: f64| Some(sum / run.done.max(1) as f64);
         self.round("cpu_client_us_op", each(run.ran.as_secs_f64() * 1e6));
         self.put("switches", around.usage.switches);
@@ -220,7 +220,8 @@ impl Row {
         }
     }
 
-    /// What reads took: of all kinds, and as columns those of the kind that the row is about.
+    /// Adds the work of reads: of all kinds, and as columns those of the kind that the row is
+    /// about.
     fn reads(&mut self, reads: &[ReadWork]) {
         let Some(chief) = read_work::chief(reads) else {
             return;
@@ -231,7 +232,7 @@ impl Row {
         self.put("read_amplification", read_work::json(reads));
     }
 
-    fn beside(&mut self, beside: &Beside) {
+    fn beside(&mut self, beside: &BackgroundFigures) {
         self.round("beside_asked", Some(beside.asked));
         self.round("beside_reached", Some(beside.reached));
         for (at, name) in PERCENTILES_BESIDE.iter().enumerate() {
@@ -256,7 +257,7 @@ impl Row {
 
     /// The ledger's sums by cause, by second, and as the statistics have them, and by how much
     /// they differ: what is in one and not in another was lost on the way to the page.
-    fn ledger(&mut self, around: &Surroundings) {
+    fn ledger(&mut self, around: &StepContext) {
         if !around.keeps_ledger {
             return;
         }
@@ -282,8 +283,8 @@ impl Row {
         self.round("ledger_off%", Some(worst));
     }
 
-    /// What is known at the end of a step of any kind.
-    fn end(&mut self, around: &Surroundings) {
+    /// Adds the figures at the end of a step of any kind.
+    fn end(&mut self, around: &StepContext) {
         if !around.memory.is_empty() {
             let owners = around.memory.iter();
             let owners = owners.map(|(name, bytes)| ((*name).to_string(), json!(bytes)));
@@ -308,7 +309,7 @@ impl Row {
     }
 
     /// A row of a step that does no operations of its own: what jobs did until it was over.
-    pub fn of_step(test: &str, seconds: f64, around: &Surroundings) -> Row {
+    pub fn of_step(test: &str, seconds: f64, around: &StepContext) -> Row {
         let mut row = Row::named(test);
         row.put("test", test);
         row.round("seconds", Some(seconds));
@@ -319,7 +320,7 @@ impl Row {
         row
     }
 
-    /// What the machine allows at most, and the part of it that this row reached.
+    /// Adds the limit of the machine, and the part of it that this row reached.
     pub fn note_limit(&mut self, limit: &Limit) {
         let reached = self.number("ops_sec").unwrap_or(0.0);
         self.round("limit_ops_sec", Some(limit.ops_per_second));
@@ -327,14 +328,14 @@ impl Row {
         self.put("limit_by", limit.by);
     }
 
-    fn tree(&mut self, around: &Surroundings) {
+    fn tree(&mut self, around: &StepContext) {
         self.put("lsm_sz", around.directory_bytes);
         self.put("peak_sz", around.peak_bytes);
         self.put("shape_before", around.shape_before.clone());
         self.put("shape_after", around.shape_after.clone());
     }
 
-    fn usage(&mut self, seconds: f64, around: &Surroundings) {
+    fn usage(&mut self, seconds: f64, around: &StepContext) {
         let usage = around.usage;
         self.round("u_cpu", Some(usage.user_seconds));
         self.round("s_cpu", Some(usage.system_seconds));
@@ -375,7 +376,7 @@ impl Row {
 
     /// How large a part of the writers' time each word for being held back has, where the engine
     /// keeps a ledger; of any engine the part that is in calls of a millisecond or more.
-    fn held_back(&mut self, run: &Measured, around: &Surroundings) {
+    fn held_back(&mut self, run: &Measurement, around: &StepContext) {
         self.round("calls_1ms%", run.slow_calls_percent());
         if !around.keeps_ledger {
             return;
@@ -408,7 +409,7 @@ impl Row {
     /// Write amplification by cause, and their sum; the device's figure is what reached it, from
     /// whatever process and with the delay of the page cache, or what the process caused where no
     /// single device is below the directory.
-    fn amplification(&mut self, user_bytes: f64, around: &Surroundings) {
+    fn amplification(&mut self, user_bytes: f64, around: &StepContext) {
         let work = around.work;
         let part = |bytes: Option<u64>| bytes.map(|b| b as f64 / user_bytes);
         let (wal, flush, compact) = (
@@ -428,7 +429,7 @@ impl Row {
     }
 
     fn steadiness(&mut self, rates: &[u64]) {
-        let Some(steady) = Steadiness::of(rates) else {
+        let Some(steady) = RateStability::of(rates) else {
             return;
         };
         self.round("qps_cv", Some(steady.cv));
@@ -588,7 +589,7 @@ pub fn summary(rows: &[Row]) -> String {
     out
 }
 
-/// What held writers back in each row in which anything did; empty when that was none.
+/// Prints the causes of stalls in each row with stalls; empty when that was none.
 pub fn stall_summary(rows: &[Row]) -> String {
     let mut out = String::new();
     for row in rows {

@@ -16,20 +16,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::flags::Flags;
 use crate::generate::Rng;
 use crate::interrupt;
-use crate::limits::{self, Done, Limit, Machine};
-use crate::measure::{Measured, Meter, SamplerPlan, Slot, sample};
+use crate::limits::{self, Limit, Machine, RowFigures};
+use crate::measure::{Measurement, Meter, SamplerPlan, Slot, sample};
 use crate::memory::memory;
 use crate::options::open_plan;
 use crate::process::{Device, SpaceWatch, ThreadUsage, Usage, directory_bytes};
 use crate::read_work::{self, ReadWork, read_work};
-use crate::report::{Beside, Row, Second, Surroundings};
+use crate::report::{BackgroundFigures, Row, Second, StepContext};
 use crate::say::complain;
 use crate::shape::{
     Stall, Work, runs, shape_line, stall_table, stalls, stalls_since, stored_bytes,
 };
-use crate::slowest::Slowest;
+use crate::slowest::SlowOperations;
 use crate::store::{Iter, Session, SessionPlan, Store};
-use crate::workload::{Foreground, Settings, Shared, Task, run, run_background};
+use crate::workload::{BenchmarkState, Foreground, Settings, Task, run, run_background};
 use crate::{Failure, Result};
 use catalogue::{Existing, Job, check_names, job, unit, wanted};
 use repeats::Repeats;
@@ -50,7 +50,7 @@ pub struct Runner<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> {
     live_bytes: u64,
     threads_started: u64,
     space: SpaceWatch,
-    /// What the machine can do, where that was asked for.
+    /// Limits of the machine, where they were asked for.
     machine: Option<Machine>,
     /// The keys of the database, where reads take those.
     existing: Existing,
@@ -176,9 +176,9 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         let usage = Usage::now();
         if let Some(measured) = crate::codec::run(name, self.flags)? {
             (self.print)(&measured.line(name));
-            let around = Surroundings {
+            let around = StepContext {
                 usage: Usage::now().since(usage),
-                ..Surroundings::default()
+                ..StepContext::default()
             };
             self.rows.push(Row::new(name, &measured, &around, false));
             return Ok(());
@@ -294,9 +294,9 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         Ok(())
     }
 
-    /// What the machine allows the row at most; `None` when nobody asked, or when there is no
+    /// Returns the limit of the machine for the row; `None` when nobody asked, or when there is no
     /// model.
-    fn limit(&self, job: &Job, measured: &Measured, around: &Surroundings) -> Option<Limit> {
+    fn limit(&self, job: &Job, measured: &Measurement, around: &StepContext) -> Option<Limit> {
         let (machine, store) = (self.machine.as_ref()?, self.store.as_ref()?);
         if job.background.is_some() {
             return None;
@@ -305,7 +305,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         let exact = |ticker: Option<u64>| ticker.map(|bytes| bytes as f64);
         let written = exact(work.flush_bytes).zip(exact(work.compact_write_bytes));
         let written = written.map(|(flushes, compactions)| flushes + compactions);
-        let done = Done {
+        let done = RowFigures {
             operations: measured.done,
             threads: s.threads,
             entry_bytes: match measured.bytes {
@@ -326,7 +326,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
     }
 
     /// Keeps track of the bytes of distinct pairs where the workload fixes them.
-    fn note_live_bytes(&mut self, job: &Job, measured: &Measured) {
+    fn note_live_bytes(&mut self, job: &Job, measured: &Measurement) {
         let s = &job.settings;
         self.live_bytes = match job.task {
             Task::FillSeq => measured.bytes / s.threads as u64,
@@ -341,7 +341,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
         let s = &job.settings;
         let total = s.threads + usize::from(job.background.is_some());
         let slots: Vec<Slot> = (0..total).map(|_| Slot::default()).collect();
-        let shared = Shared::default();
+        let shared = BenchmarkState::default();
         shared.readers.store(s.threads, Ordering::Relaxed);
         let (barrier, stop) = (Barrier::new(total), AtomicBool::new(false));
         let slowest = self.flags.count("slowest") as usize;
@@ -382,7 +382,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                             _ => {
                                 if slowest > 0 {
                                     let account = session.account()?;
-                                    meter.keep_slowest(Slowest::of(slowest, account));
+                                    meter.keep_slowest(SlowOperations::of(slowest, account));
                                 }
                                 run(job.task, &mut session, s, &mut rng, &mut meter, shared)
                             }
@@ -407,7 +407,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                 let panicked = |_| Err(Failure::new("the sampler panicked"));
                 sampler.join().unwrap_or_else(panicked)
             })?;
-            let (mut merged, mut beside) = (None::<Measured>, None);
+            let (mut merged, mut beside) = (None::<Measurement>, None);
             for result in results {
                 let measured = result?;
                 if measured.background {
@@ -431,18 +431,18 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
     }
 }
 
-/// What the threads of a benchmark gave.
+/// Results of the threads of a benchmark.
 struct Threads {
-    measured: Measured,
+    measured: Measurement,
     /// Operations of each second.
     rates: Vec<u64>,
-    /// What the background thread did.
-    beside: Option<Beside>,
-    /// What happened in each second, and behind the last whole one.
+    /// Figures of the background thread.
+    beside: Option<BackgroundFigures>,
+    /// Figures of each second, and of the time behind the last whole one.
     seconds: (Vec<Second>, Second),
 }
 
-/// What counters said before a step.
+/// Counters before a step.
 struct Before {
     shape: String,
     usage: Usage,
@@ -464,10 +464,10 @@ impl Before {
         }
     }
 
-    /// What the step did that is over now.
-    fn around<S: Store>(self, store: &S, path: &Path, space: &SpaceWatch) -> Surroundings {
+    /// Returns the figures of a step that has ended.
+    fn around<S: Store>(self, store: &S, path: &Path, space: &SpaceWatch) -> StepContext {
         let bytes = directory_bytes(path);
-        Surroundings {
+        StepContext {
             usage: Usage::now().since(self.usage),
             device: (self.device).and_then(|before| Some(Device::below(path)?.since(before))),
             work: Work::now(store).since(self.work),
@@ -478,13 +478,13 @@ impl Before {
             peak_bytes: space.most(bytes),
             shape_before: self.shape,
             shape_after: shape_line(store),
-            ..Surroundings::default()
+            ..StepContext::default()
         }
     }
 }
 
-fn beside_of(measured: &Measured, s: &Settings) -> Beside {
-    Beside {
+fn beside_of(measured: &Measurement, s: &Settings) -> BackgroundFigures {
+    BackgroundFigures {
         line: background_line(measured, s),
         asked: s.background_rate as f64,
         reached: measured.bytes as f64 / measured.seconds(),
@@ -493,7 +493,7 @@ fn beside_of(measured: &Measured, s: &Settings) -> Beside {
     }
 }
 
-fn background_line(measured: &Measured, s: &Settings) -> String {
+fn background_line(measured: &Measurement, s: &Settings) -> String {
     let goal = match s.background_rate {
         0 => String::new(),
         rate => format!(" of {:.1} asked", rate as f64 / 1_048_576.0),

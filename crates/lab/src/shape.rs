@@ -2,7 +2,7 @@
 
 use crate::store::Store;
 
-/// What the table of levels calls a gigabyte.
+/// Bytes of a gigabyte in the table of levels.
 const GIGABYTE: f64 = 1_073_741_824.0;
 /// Levels looked at; RocksDB's default is 7 and more are rare.
 const MAX_LEVELS: u32 = 12;
@@ -108,7 +108,7 @@ pub struct Work {
     /// Bytes of tables that compactions read, as the table of levels has it: to a tenth of a
     /// gigabyte.
     pub tables_read: Option<f64>,
-    /// The same of what flushes and compactions wrote.
+    /// Bytes that flushes and compactions wrote.
     pub tables_written: Option<f64>,
     /// Seconds that writes were delayed or stopped.
     pub stall_seconds: Option<f64>,
@@ -140,7 +140,7 @@ impl Work {
         }
     }
 
-    /// What was done since `before`.
+    /// Returns the work since `before`.
     pub fn since(self, before: Work) -> Work {
         let less = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         let shorter = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
@@ -202,7 +202,7 @@ fn parse_stalls(text: &str) -> Vec<Stall> {
         .collect()
 }
 
-/// What of `now` came on top of `before`.
+/// Returns the stalls of `now` that came after `before`.
 pub fn stalls_since(now: Vec<Stall>, before: &[Stall]) -> Vec<Stall> {
     let mut grown = now;
     for stall in &mut grown {

@@ -22,7 +22,7 @@ const OPERATIONS_BETWEEN_LOOKS: u32 = 1024;
 pub trait Account {
     /// Begins a new one.
     fn reset(&mut self);
-    /// What was entered since: `name = value, name = value`, times in nanoseconds.
+    /// Returns the entries since the last call: `name = value, name = value`, times in nanoseconds.
     fn report(&mut self) -> String;
 }
 
@@ -69,7 +69,7 @@ fn times(report: &str) -> impl Iterator<Item = (&str, Duration)> {
 }
 
 /// The slowest operations of one thread.
-pub struct Slowest {
+pub struct SlowOperations {
     wanted: usize,
     account: Box<dyn Account>,
     began: Instant,
@@ -79,11 +79,11 @@ pub struct Slowest {
     slow: Vec<Slow>,
 }
 
-impl Slowest {
+impl SlowOperations {
     /// Keeps this many operations of the calling thread, which begins now.
-    pub fn of(wanted: usize, mut account: Box<dyn Account>) -> Slowest {
+    pub fn of(wanted: usize, mut account: Box<dyn Account>) -> SlowOperations {
         account.reset();
-        Slowest {
+        SlowOperations {
             wanted,
             account,
             began: Instant::now(),
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn the_slowest_are_kept_with_the_times_that_explain_them() {
         let report = "block_read_count = 7, write_delay_time = 9000000, write_wal_time = 500, db_mutex_lock_nanos = 1000000, ";
-        let mut slowest = Slowest::of(2, Box::new(Told(report)));
+        let mut slowest = SlowOperations::of(2, Box::new(Told(report)));
         let began = slowest.began;
         for ms in [1, 10, 3, 2] {
             slowest.note(began + Duration::from_secs(2), Duration::from_millis(ms));

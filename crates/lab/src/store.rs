@@ -11,7 +11,7 @@ use crate::allocated::EngineAllocator;
 use crate::slowest::Account;
 use crate::{Failure, Result};
 
-/// What to open and how. The texts are RocksDB option strings (`name=value;...`).
+/// The database to open, and its options. The texts are RocksDB option strings (`name=value;...`).
 #[derive(Debug, Clone, Default)]
 pub struct OpenPlan {
     /// Directory of the database.
@@ -24,13 +24,13 @@ pub struct OpenPlan {
     pub options_file: PathBuf,
     /// Databases; more than one are in directories below `path`.
     pub databases: usize,
-    /// Whether databases are in directories below `path`, named 0, 1 and so on.
+    /// True if databases are in directories below `path`, named 0, 1 and so on.
     pub in_directories: bool,
     /// Column families of each database.
     pub families: usize,
     /// Of 100 operations the sums that go to each family; empty for all alike.
     pub shares: Vec<u64>,
-    /// What transactions go through.
+    /// The kind of transactions.
     pub transactions: Transactions,
     /// Database and column family options.
     pub options: Vec<(String, String)>,
@@ -72,7 +72,7 @@ pub struct TierPlan {
     pub level: i64,
 }
 
-/// What transactions go through.
+/// The kind of transactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Transactions {
     /// There are none: a write batch takes their place.
@@ -85,7 +85,7 @@ pub enum Transactions {
 }
 
 impl OpenPlan {
-    /// What only the embedded engine is driven with, if the plan asks for any of it.
+    /// Returns the first setting of the plan that only the embedded engine has.
     pub fn beyond_one_family(&self) -> Option<&'static str> {
         let asked = [
             (self.databases > 1, "num_multi_db"),
@@ -167,7 +167,7 @@ pub(crate) fn not_driven(what: &str) -> Failure {
 
 /// An open database.
 pub trait Store: Send + Sync + Sized + 'static {
-    /// What a thread works with.
+    /// The session of a thread.
     type Session: Session;
 
     /// A line that names the engine and its version.
@@ -279,7 +279,7 @@ pub trait Store: Send + Sync + Sized + 'static {
 /// Gives pairs in order to a closure, until there are no more.
 pub type PairSource<'a> = dyn FnMut(&mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> + 'a;
 
-/// What [`Session::add`] does without transactions.
+/// Carries out [`Session::add`] without transactions.
 pub(crate) fn add_in_batch<S: Session + ?Sized>(
     session: &mut S,
     keys: &[Vec<u8>],

@@ -47,7 +47,7 @@ struct One {
     transactions: Layer,
 }
 
-/// What transactions go through.
+/// The kind of transactions.
 #[derive(Clone)]
 enum Layer {
     None,
@@ -444,7 +444,7 @@ impl From<Failure> for Broken {
     }
 }
 
-/// Whether another transaction was in the way, so that one may try again.
+/// Returns whether another transaction was in the way, so that one may try again.
 fn is_conflict(error: &esker::Error) -> bool {
     use ErrorKind::{Busy, TimedOut, TryAgain};
     matches!(error.kind(), Busy | TimedOut | TryAgain)

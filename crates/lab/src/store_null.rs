@@ -181,7 +181,7 @@ impl Iter for NullIter {
 
 #[cfg(test)]
 mod tests {
-    use crate::bench::{Bar, run_engine};
+    use crate::bench::{BenchProgress, run_engine};
     use crate::flags::Flags;
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         ]);
         let flags = flags.expect("known flags");
         let path = directory.path().join("db");
-        let rows = run_engine(&flags, "null", &path, &|_| {}, &Bar::new(false));
+        let rows = run_engine(&flags, "null", &path, &|_| {}, &BenchProgress::new(false));
         let rows = rows.expect("it runs");
         assert_eq!(rows.len(), 6);
         assert!(rows[1].number("usec_op").is_some_and(|us| us < 100.0));

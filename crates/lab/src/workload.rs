@@ -28,7 +28,7 @@ pub use transactions::verify as verify_transactions;
 pub use ycsb::Ycsb;
 pub use zipf::Zipf;
 
-/// What a foreground thread does.
+/// The work of a foreground thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     /// Writes keys in order.
@@ -94,7 +94,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// Whether the counted bytes were written.
+    /// Returns whether the counted bytes were written.
     pub fn writes(self) -> bool {
         use Task::{FillRandom, FillSeq, FillUnique, Merge, Transaction};
         matches!(
@@ -104,7 +104,7 @@ impl Task {
     }
 }
 
-/// What the extra thread does, if there is one.
+/// The work of the extra thread, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
     /// Writes random keys.
@@ -115,16 +115,16 @@ pub enum Background {
     Scan,
 }
 
-/// What the threads of one benchmark share.
+/// State that the threads of one benchmark share.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub struct BenchmarkState {
     /// Foreground threads still at work.
     pub readers: AtomicUsize,
     /// Keys that YCSB's workloads have inserted, with those that were there.
     pub inserted: AtomicU64,
     /// The clock of `timeseries`: one tick for each write.
     pub ticks: AtomicU64,
-    /// Whether its writer is done.
+    /// True if its writer is done.
     pub written: AtomicBool,
     /// Threads of it that took their part.
     pub taken: AtomicUsize,
@@ -132,7 +132,7 @@ pub struct Shared {
 
 /// Counts a foreground thread as done when dropped, whether it finished, failed or panicked, so
 /// that the background thread always ends.
-pub struct Foreground<'a>(pub &'a Shared);
+pub struct Foreground<'a>(pub &'a BenchmarkState);
 
 impl Drop for Foreground<'_> {
     fn drop(&mut self) {
@@ -150,7 +150,7 @@ pub fn run<S: Session>(
     s: &Settings,
     rng: &mut Rng,
     meter: &mut Meter<'_>,
-    shared: &Shared,
+    shared: &BenchmarkState,
 ) -> Result<()> {
     match task {
         Task::FillSeq | Task::FillRandom | Task::FillUnique => fill(task, session, s, rng, meter),
@@ -168,8 +168,8 @@ pub fn run<S: Session>(
         Task::ReadFast => read_fast(session, s, rng, meter),
         Task::Operands => operands(session, s, rng, meter),
         Task::ReadMerge => change::read_merge(session, s, rng, meter),
-        Task::Xor => change::rewrite(session, s, rng, meter, change::Rewrite::Xor),
-        Task::Append => change::rewrite(session, s, rng, meter, change::Rewrite::Append),
+        Task::Xor => change::rewrite(session, s, rng, meter, change::ValueChange::Xor),
+        Task::Append => change::rewrite(session, s, rng, meter, change::ValueChange::Append),
         Task::InThrees => change::in_threes(session, s, rng, meter),
         Task::Replace => change::replace(session, s, rng, meter),
         Task::FillSeekSeq => {
@@ -580,7 +580,7 @@ pub fn run_background<S: Session>(
     s: &Settings,
     rng: &mut Rng,
     meter: &mut Meter<'_>,
-    shared: &Shared,
+    shared: &BenchmarkState,
 ) -> Result<()> {
     meter.set_background();
     let on = || shared.readers.load(Ordering::Relaxed) > 0 && !crate::interrupt::stopped();

@@ -3,7 +3,7 @@
 //! Only sizes and directories are replaced, by flags behind the command, which win. Commands with
 //! flags that RocksDB 11.8 has given up are not here: its own program refuses them, too.
 
-use esker_lab::bench::{Bar, run_engine};
+use esker_lab::bench::{BenchProgress, run_engine};
 use esker_lab::flags::Flags;
 use std::path::Path;
 
@@ -108,7 +108,13 @@ fn run(command: &str, more: &[String], directory: &Path) {
     args.extend_from_slice(more);
     args.push(format!("--db={}", directory.display()));
     let flags = Flags::parse(&args).unwrap_or_else(|e| panic!("{command}: {e}"));
-    let rows = run_engine(&flags, "esker", directory, &|_| {}, &Bar::new(false));
+    let rows = run_engine(
+        &flags,
+        "esker",
+        directory,
+        &|_| {},
+        &BenchProgress::new(false),
+    );
     let rows = rows.unwrap_or_else(|e| panic!("{command}: {e}"));
     let idle: Vec<&str> = rows
         .iter()

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use esker_lab::bench::{Bar, run_engine};
+use esker_lab::bench::{BenchProgress, run_engine};
 use esker_lab::dlopen::LibStore;
 use esker_lab::flags::Flags;
 use esker_lab::options::open_plan;
@@ -52,7 +52,7 @@ fn a_list_of_benchmarks_finds_what_it_wrote() {
             &engine,
             &directory.path().join("db"),
             &|_| {},
-            &Bar::new(false),
+            &BenchProgress::new(false),
         );
         let rows = rows.unwrap_or_else(|e| panic!("{engine}: {e}"));
         check(&rows);
@@ -185,7 +185,7 @@ fn failures_are_sentences() {
             engine,
             &directory.path().join("db"),
             &|_| {},
-            &Bar::new(false),
+            &BenchProgress::new(false),
         );
         outcome.expect_err("must fail").to_string()
     };
@@ -206,7 +206,7 @@ fn failures_are_sentences() {
             &engine,
             directory.path(),
             &|_| {},
-            &Bar::new(false),
+            &BenchProgress::new(false),
         );
         assert!(
             outcome

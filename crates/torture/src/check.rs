@@ -14,9 +14,9 @@ use crate::load::{
 use esker::Db;
 use std::fmt;
 
-/// What is wrong with a database.
+/// Kinds of errors in a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ViolationKind {
     /// Something that was sure is missing.
     Lost,
     /// Something is missing in front of what is there.
@@ -32,7 +32,7 @@ pub(crate) enum Kind {
 /// A promise that was not kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Violation {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ViolationKind,
     pub(crate) text: String,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Violation {
 }
 
 /// A violation with its sentence.
-pub(crate) fn violation<T>(kind: Kind, text: impl Into<String>) -> Result<T, Violation> {
+pub(crate) fn violation<T>(kind: ViolationKind, text: impl Into<String>) -> Result<T, Violation> {
     Err(Violation {
         kind,
         text: text.into(),
@@ -51,7 +51,7 @@ pub(crate) fn violation<T>(kind: Kind, text: impl Into<String>) -> Result<T, Vio
 }
 
 fn readable<T>(done: esker::Result<T>) -> Result<T, Violation> {
-    done.or_else(|e| violation(Kind::Wrong, format!("it cannot be read: {e}")))
+    done.or_else(|e| violation(ViolationKind::Wrong, format!("it cannot be read: {e}")))
 }
 
 /// Checks the whole state, and returns the last operation of each thread.
@@ -64,18 +64,18 @@ pub(crate) fn check(db: &Db, sure: &Counts) -> Result<Counts, Violation> {
                 "operation {} of thread {t} was sure, {} is the last",
                 sure[t], last[t]
             );
-            return violation(Kind::Lost, text);
+            return violation(ViolationKind::Lost, text);
         }
         let total = readable(read_number(db, &total_key(t)))?;
         if total != last[t] {
             let text = format!("thread {t} counted {total} operations of {}", last[t]);
-            return violation(Kind::Wrong, text);
+            return violation(ViolationKind::Wrong, text);
         }
     }
     let (Some(all), Some(slots)) = (db.family("all"), db.family("slots")) else {
         return match last {
             [0, 0, 0, 0] => Ok(last),
-            _ => violation(Kind::Lost, "families are missing"),
+            _ => violation(ViolationKind::Lost, "families are missing"),
         };
     };
     operations(&mut db.iter_cf(&all), &last)?;
@@ -91,14 +91,14 @@ fn operations(all: &mut esker::DbIterator, last: &Counts) -> Result<(), Violatio
             let Some((key, value)) = all.entry() else {
                 readable(all.status())?;
                 let text = format!("thread {t}: operation {i} of {n} is missing");
-                return violation(Kind::Hole, text);
+                return violation(ViolationKind::Hole, text);
             };
             if key != all_key(t, i) {
                 let text = format!(
                     "thread {t}: {} where operation {i} is due",
                     key.escape_ascii()
                 );
-                return violation(Kind::Hole, text);
+                return violation(ViolationKind::Hole, text);
             }
             for (other, known) in value.chunks_exact(8).take(THREADS).enumerate() {
                 let known = known.try_into().map_or(u64::MAX, u64::from_le_bytes);
@@ -106,7 +106,7 @@ fn operations(all: &mut esker::DbIterator, last: &Counts) -> Result<(), Violatio
                     let text = format!(
                         "operation {i} of thread {t} began after {known} of thread {other}, which is missing: {last:?}"
                     );
-                    return violation(Kind::Hole, text);
+                    return violation(ViolationKind::Hole, text);
                 }
             }
             all.next();
@@ -127,7 +127,7 @@ fn overwritten(slots: &mut esker::DbIterator, last: &Counts) -> Result<(), Viola
             if slots.entry() != Some((&slot_key(t, slot)[..], &newest.to_le_bytes()[..])) {
                 readable(slots.status())?;
                 let text = format!("slot {slot} of thread {t} is not {newest} after {n}");
-                return violation(Kind::Wrong, text);
+                return violation(ViolationKind::Wrong, text);
             }
             slots.next();
         }
@@ -139,7 +139,7 @@ fn ended(iterator: &mut esker::DbIterator) -> Result<(), Violation> {
     readable(iterator.status())?;
     match iterator.entry() {
         Some((key, _)) => violation(
-            Kind::Wrong,
+            ViolationKind::Wrong,
             format!("{} was never written, or was deleted", key.escape_ascii()),
         ),
         None => Ok(()),

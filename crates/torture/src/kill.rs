@@ -3,14 +3,14 @@
 //! Each recipe has a directory of its own, and one directory sees all recipes in turn. Directories
 //! are handed out to worker threads; a directory belongs to one worker at a time.
 
-use crate::check::{Kind, Violation, violation};
+use crate::check::{Violation, ViolationKind, violation};
 use crate::load::{Counts, Promise, THREADS};
-use crate::process::{Heard, Loader};
+use crate::process::{Loader, ProcessReport};
 use crate::recipe::{Choices, RECIPES, Recipe};
 use crate::report::Report;
 use crate::rng::Rng;
 use crate::rocksdb;
-use crate::survivor::{How, judge};
+use crate::survivor::{OpenMethod, judge};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +41,7 @@ struct TrialDatabase {
     dir: PathBuf,
     /// The recipe of every round; drawn anew for each without one.
     recipe: Option<Recipe>,
-    heard: Heard,
+    heard: ProcessReport,
     rng: Rng,
     round: u64,
 }
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<Report, String> {
         .map(|(at, recipe)| TrialDatabase {
             dir: home.join(format!("{at}-{}", recipe.map_or("mixed", |r| r.name))),
             recipe,
-            heard: Heard::default(),
+            heard: ProcessReport::default(),
             rng: Rng::new(seeds.next_u64()),
             round: 0,
         })
@@ -127,8 +127,8 @@ impl TrialDatabase {
             report.read_by_rocksdb += 1;
         }
         let how = match rng.below(3) {
-            0 => How::ReadOnly,
-            n => How::Writing { commit: n == 1 },
+            0 => OpenMethod::ReadOnly,
+            n => OpenMethod::Writing { commit: n == 1 },
         };
         let found = judge(&self.dir, recipe, &self.heard, how)?;
         report.operations += gained(&mut self.heard, found, how);
@@ -136,12 +136,13 @@ impl TrialDatabase {
     }
 }
 
-/// What was found is what must be found the next time; how many operations are new.
-pub(crate) fn gained(heard: &mut Heard, found: Counts, how: How) -> u64 {
+/// Takes the operations found as those that must be found the next time, and returns how many are
+/// new.
+pub(crate) fn gained(heard: &mut ProcessReport, found: Counts, how: OpenMethod) -> u64 {
     let known: u64 = heard.counted.iter().sum();
     heard.counted = found;
     heard.sure = found;
-    if how != How::ReadOnly {
+    if how != OpenMethod::ReadOnly {
         heard.held = [0; THREADS];
     }
     found.iter().sum::<u64>().saturating_sub(known)
@@ -152,7 +153,7 @@ fn load_and_kill(
     dir: &Path,
     recipe: Recipe,
     rng: &mut Rng,
-    heard: &mut Heard,
+    heard: &mut ProcessReport,
 ) -> Result<bool, Violation> {
     let loader = Loader::start(dir, recipe, Promise::Process, rng.next_u64())?;
     let early = rng.one_in(6);
@@ -169,5 +170,5 @@ fn load_and_kill(
         return Ok(early);
     }
     let text = format!("{}: the process ended by itself: {failed:?}", recipe.name);
-    violation(Kind::Misbehaved, text)
+    violation(ViolationKind::Misbehaved, text)
 }

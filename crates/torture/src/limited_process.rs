@@ -58,14 +58,14 @@ pub(crate) fn generation(n: u64, found: &[u8]) -> Option<u64> {
     (found == value(n, generation)).then_some(generation)
 }
 
-struct Starved {
+struct LimitedDatabase {
     db: Db,
     families: Vec<FamilyHandle>,
     acknowledged: Vec<AtomicU64>,
     /// The newest generation that was tried.
     tried: AtomicU64,
     done: AtomicBool,
-    /// Whether reads may be refused: no file can be opened.
+    /// True if reads may be refused: no file can be opened.
     unreadable: AtomicBool,
     sync_one_in: u64,
 }
@@ -112,7 +112,7 @@ fn trial(args: &Args) -> Outcome<String> {
     let dir = args.dir.join("db");
     let (options, families) = told("options", args.recipe.options())?;
     let db = told("open", Db::open_families(&dir, options, families))?;
-    let starved = Starved {
+    let starved = LimitedDatabase {
         families: FAMILIES.iter().filter_map(|n| db.family(n)).collect(),
         db,
         acknowledged: (0..KEYS).map(|_| AtomicU64::new(0)).collect(),
@@ -132,9 +132,9 @@ fn trial(args: &Args) -> Outcome<String> {
     })
 }
 
-/// What a trial has seen.
+/// Counts of a trial.
 #[derive(Default)]
-struct Seen {
+struct TrialCounts {
     rounds: u64,
     writes: u64,
     refused: u64,
@@ -144,11 +144,11 @@ struct Seen {
     resumed: Duration,
 }
 
-impl Starved {
+impl LimitedDatabase {
     fn rounds(&self, args: &Args, dir: &Path) -> Outcome<String> {
         let mut rng = Rng::new(args.seed);
         let pressure = Pressure::new(&args.dir);
-        let mut seen = Seen::default();
+        let mut seen = TrialCounts::default();
         let end = Instant::now() + Duration::from_secs(args.seconds);
         let mut usage = Vec::new();
         while Instant::now() < end || seen.rounds < 2 {
@@ -181,7 +181,7 @@ impl Starved {
         pressure: &Pressure,
         limit: Limit,
         rng: &mut Rng,
-        seen: &mut Seen,
+        seen: &mut TrialCounts,
     ) -> Outcome<()> {
         self.unreadable
             .store(limit == Limit::Files, Ordering::SeqCst);
@@ -227,7 +227,7 @@ impl Starved {
     }
 
     /// Writes a new generation of a random key.
-    fn write(&self, rng: &mut Rng, seen: &mut Seen) -> esker::Result<()> {
+    fn write(&self, rng: &mut Rng, seen: &mut TrialCounts) -> esker::Result<()> {
         let n = rng.below(KEYS);
         let generation = self.tried.fetch_add(1, Ordering::SeqCst) + 1;
         let mut batch = WriteBatch::new();
@@ -291,7 +291,7 @@ impl Starved {
     }
 }
 
-/// Whether the later rounds use no more than the earlier ones, and all of them little enough.
+/// Checks that the later rounds use no more than the earlier ones, and all of them little enough.
 /// Memory may grow by the 64 MiB that are promised beside the budget: in a short run the first
 /// compressed log can come late.
 fn flat(usage: &[Usage]) -> Outcome<String> {

@@ -1,4 +1,4 @@
-//! What a loading process writes, and how it says what became sure.
+//! The writes of a loading process, and its reports of the durable ones.
 //!
 //! Several threads write; each operation is one batch (or one transaction) over three families and
 //! carries what its thread knew to be acknowledged when it began, so that [`crate::check`] can tell
@@ -28,7 +28,7 @@ pub(crate) const SLOTS: u64 = 300;
 /// The last operation of each thread.
 pub(crate) type Counts = [u64; THREADS];
 
-/// What an acknowledged write must survive.
+/// The failure that an acknowledged write must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Promise {
     /// The death of the process: every write that reached the operating system.
@@ -220,7 +220,7 @@ impl Load {
         }
     }
 
-    /// The same in two phases, between which the process may die.
+    /// Commits in two phases, between which the process may die.
     fn commit(
         &self,
         db: &TransactionDb,

@@ -1,8 +1,8 @@
 //! `esker-torture`: real processes on real filesystems, killed, cut off from power, and starved.
 //!
-//! What `crates/sim` simulates happens here for real, and more slowly. Each command runs processes
-//! of its own (this program again), breaks them, and compares what is left with what they
-//! acknowledged. The exit code is 1 when a promise was not kept.
+//! The failures that `crates/sim` simulates happen here for real, and more slowly. Each command
+//! runs processes of its own (this program again), breaks them, and compares what is left with what
+//! they acknowledged. The exit code is 1 when a promise was not kept.
 #![deny(unsafe_code)]
 
 mod check;

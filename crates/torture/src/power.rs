@@ -9,16 +9,16 @@
 //! shutdown overtakes with success (a program that appends and syncs in a loop shows it without any
 //! database, in one cut of ten), and a machine without power acknowledges nothing.
 
-use crate::check::{Kind, Violation, violation};
+use crate::check::{Violation, ViolationKind, violation};
 use crate::kill::gained;
 use crate::load::Promise;
 use crate::mounts::{Image, Mount};
-use crate::process::{Heard, Loader};
+use crate::process::{Loader, ProcessReport};
 use crate::recipe::{Choices, RECIPES, Recipe};
 use crate::report::{Report, home, jobs, lock};
 use crate::rng::Rng;
-use crate::shutdown::{Cut, shut_down};
-use crate::survivor::{How, judge};
+use crate::shutdown::{PageCacheFate, shut_down};
+use crate::survivor::{OpenMethod, judge};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,10 +85,10 @@ pub(crate) fn run(args: &Args) -> Result<Report, String> {
     Ok(total)
 }
 
-/// Whether this machine lets us make, mount and shut down a filesystem.
+/// Checks that this machine lets us make, mount and shut down a filesystem.
 fn try_out(home: &Path) -> Result<(), String> {
     let mount = Image::ext4(home, IMAGE, "data=ordered")?.mount()?;
-    shut_down(&mount.point, Cut::Nothing).map_err(|e| format!("shutdown: {e}"))?;
+    shut_down(&mount.point, PageCacheFate::Nothing).map_err(|e| format!("shutdown: {e}"))?;
     mount.unmount()
 }
 
@@ -136,7 +136,7 @@ struct Worker {
 struct TrialDatabase {
     dir: PathBuf,
     recipe: Recipe,
-    heard: Heard,
+    heard: ProcessReport,
 }
 
 impl Worker {
@@ -155,7 +155,7 @@ impl Worker {
                 places.push(TrialDatabase {
                     dir: mount.point.join(recipe.name),
                     recipe,
-                    heard: Heard::default(),
+                    heard: ProcessReport::default(),
                 });
                 places.len() - 1
             });
@@ -210,9 +210,9 @@ impl Worker {
         }
         let alive = loader.is_alive();
         let cut = match rng.below(10) {
-            0 => Cut::Flush,
-            1 | 2 => Cut::Journal,
-            _ => Cut::Nothing,
+            0 => PageCacheFate::Flush,
+            1 | 2 => PageCacheFate::Journal,
+            _ => PageCacheFate::Nothing,
         };
         let before = loader.heard();
         let done = shut_down(&mount.point, cut);
@@ -221,13 +221,13 @@ impl Worker {
         let failed = loader.kill().0.failed;
         place.heard.follow(before);
         if let Err(e) = done {
-            return violation(Kind::Misbehaved, format!("shutdown: {e}"));
+            return violation(ViolationKind::Misbehaved, format!("shutdown: {e}"));
         }
         if alive {
             Ok(())
         } else {
             violation(
-                Kind::Misbehaved,
+                ViolationKind::Misbehaved,
                 format!("the process ended by itself: {failed:?}"),
             )
         }
@@ -235,8 +235,8 @@ impl Worker {
 
     fn judge(&mut self, place: &mut TrialDatabase, report: &mut Report) -> Result<(), Violation> {
         let how = match self.rng.below(4) {
-            0 => How::ReadOnly,
-            n => How::Writing { commit: n == 1 },
+            0 => OpenMethod::ReadOnly,
+            n => OpenMethod::Writing { commit: n == 1 },
         };
         let found = judge(&place.dir, place.recipe, &place.heard, how)?;
         report.operations += gained(&mut place.heard, found, how);

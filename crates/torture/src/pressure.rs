@@ -11,7 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What runs out.
+/// The resource that runs out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Limit {
     /// The filesystem is full: ENOSPC.
@@ -24,13 +24,13 @@ pub(crate) enum Limit {
     Quota,
 }
 
-/// What can run out on any filesystem.
+/// Resources that can run out on any filesystem.
 pub(crate) const EVERYWHERE: [Limit; 3] = [Limit::Space, Limit::FileSize, Limit::Files];
 
 /// Every limit.
 pub(crate) const LIMITS: [Limit; 4] = [Limit::Space, Limit::FileSize, Limit::Files, Limit::Quota];
 
-/// What presses on a process.
+/// A limit of a process, while it is in force.
 #[derive(Debug)]
 pub(crate) struct Pressure {
     home: PathBuf,
@@ -110,7 +110,7 @@ fn next_file() -> io::Result<u64> {
     Ok((0..).find(|n| !used.contains(n)).unwrap_or(0))
 }
 
-/// What this process uses.
+/// Resources that this process uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     /// Resident memory in KiB.

@@ -4,7 +4,7 @@
 //! the end, so that what it said before it died counts, however late it is read. Used by one
 //! thread.
 
-use crate::check::{Kind, Violation, violation};
+use crate::check::{Violation, ViolationKind, violation};
 use crate::load::{Counts, Promise, THREADS};
 use crate::recipe::Recipe;
 use crate::report::lock;
@@ -19,22 +19,22 @@ use std::time::Duration;
 /// How long a process may take to open its database.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a process said.
+/// Reports of a process.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ProcessReport {
     /// The last operation of each thread that must survive.
     pub(crate) sure: Counts,
     /// The last prepared transaction of each thread that must survive, or be committed.
     pub(crate) held: Counts,
-    /// What was counted by the last check.
+    /// Counts of the last check.
     pub(crate) counted: Counts,
     /// The error that ended it.
     pub(crate) failed: Option<String>,
 }
 
-impl Heard {
+impl ProcessReport {
     /// Adds what a later process said, and forgets prepared transactions, which opening decided.
-    pub(crate) fn follow(&mut self, later: Heard) {
+    pub(crate) fn follow(&mut self, later: ProcessReport) {
         for (sure, new) in self.sure.iter_mut().zip(later.sure) {
             *sure = (*sure).max(new);
         }
@@ -47,7 +47,7 @@ impl Heard {
 pub(crate) struct Loader {
     child: Child,
     ready: Receiver<()>,
-    heard: Arc<Mutex<Heard>>,
+    heard: Arc<Mutex<ProcessReport>>,
     reader: JoinHandle<()>,
 }
 
@@ -55,7 +55,10 @@ pub(crate) struct Loader {
 pub(crate) fn this_program() -> Result<Command, Violation> {
     match std::env::current_exe() {
         Ok(path) => Ok(Command::new(path)),
-        Err(e) => violation(Kind::Misbehaved, format!("this program has no path: {e}")),
+        Err(e) => violation(
+            ViolationKind::Misbehaved,
+            format!("this program has no path: {e}"),
+        ),
     }
 }
 
@@ -86,10 +89,10 @@ impl Loader {
         });
         let (child, out) = match out {
             Ok(both) => both,
-            Err(e) => return violation(Kind::Misbehaved, format!("no process: {e}")),
+            Err(e) => return violation(ViolationKind::Misbehaved, format!("no process: {e}")),
         };
         let (say_ready, ready) = channel();
-        let heard = Arc::new(Mutex::new(Heard::default()));
+        let heard = Arc::new(Mutex::new(ProcessReport::default()));
         let hears = Arc::clone(&heard);
         let reader = std::thread::spawn(move || listen(BufReader::new(out), &say_ready, &hears));
         Ok(Loader {
@@ -104,22 +107,25 @@ impl Loader {
     pub(crate) fn wait_ready(&self) -> Result<(), Violation> {
         match self.ready.recv_timeout(PATIENCE) {
             Ok(()) => Ok(()),
-            Err(e) => violation(Kind::Misbehaved, format!("the process did not open: {e}")),
+            Err(e) => violation(
+                ViolationKind::Misbehaved,
+                format!("the process did not open: {e}"),
+            ),
         }
     }
 
-    /// Whether it has not ended by itself.
+    /// Returns whether it has not ended by itself.
     pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What it has said by now.
-    pub(crate) fn heard(&self) -> Heard {
+    /// Returns its reports so far.
+    pub(crate) fn heard(&self) -> ProcessReport {
         lock(&self.heard).clone()
     }
 
     /// Kills the process; what it said, and whether it lived until then.
-    pub(crate) fn kill(mut self) -> (Heard, bool) {
+    pub(crate) fn kill(mut self) -> (ProcessReport, bool) {
         let alive = self.is_alive();
         // It may have ended by itself just now.
         let _ = self.child.kill();
@@ -130,7 +136,7 @@ impl Loader {
     }
 }
 
-fn listen(mut out: impl BufRead, ready: &Sender<()>, heard: &Mutex<Heard>) {
+fn listen(mut out: impl BufRead, ready: &Sender<()>, heard: &Mutex<ProcessReport>) {
     let mut line = String::new();
     loop {
         line.clear();
@@ -173,7 +179,7 @@ mod tests {
     fn what_was_said_before_the_end_counts_and_half_a_line_does_not() {
         let said = "ready\nsure 0 5 1 7\nalive\nheld 2 4\nsure 0 3 3 9\nsure 1 99";
         let (send, ready) = channel();
-        let hears = Mutex::new(Heard::default());
+        let hears = Mutex::new(ProcessReport::default());
         listen(said.as_bytes(), &send, &hears);
         let heard = lock(&hears).clone();
         assert_eq!(heard.sure, [5, 7, 0, 9]);

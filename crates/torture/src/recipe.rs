@@ -40,7 +40,7 @@ const fn recipe(
     }
 }
 
-/// What a run does of all that it could.
+/// Choices of a run.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Choices {
     /// One recipe alone

@@ -1,6 +1,6 @@
-//! What was done and found, and small things that all commands share.
+//! Counts and findings, and small things that all commands share.
 
-use crate::check::{Kind, Violation};
+use crate::check::{Violation, ViolationKind};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -49,11 +49,11 @@ impl Report {
     pub(crate) fn violation(&mut self, v: &Violation, what: &str) {
         println!("{what}: {v}");
         match v.kind {
-            Kind::Lost => self.lost += 1,
-            Kind::Hole => self.holes += 1,
-            Kind::Wrong => self.wrong += 1,
-            Kind::Unopenable => self.unopenable += 1,
-            Kind::Misbehaved => self.misbehaved += 1,
+            ViolationKind::Lost => self.lost += 1,
+            ViolationKind::Hole => self.holes += 1,
+            ViolationKind::Wrong => self.wrong += 1,
+            ViolationKind::Unopenable => self.unopenable += 1,
+            ViolationKind::Misbehaved => self.misbehaved += 1,
         }
     }
 

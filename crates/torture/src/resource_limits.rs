@@ -3,7 +3,7 @@
 //! Each trial has a small filesystem of its own where mounting is permitted; the process limits
 //! itself. A part of the processes is killed while the limit bites. Used by one thread per trial.
 
-use crate::check::{Kind, Violation, violation};
+use crate::check::{Violation, ViolationKind, violation};
 use crate::limited_process::{KEYS, generation, key};
 use crate::mounts::{Image, Mount};
 use crate::pressure::{EVERYWHERE, LIMITS, Limit};
@@ -203,14 +203,19 @@ impl Trial {
             (Some(("fine", figures)), _) => {
                 println!("{:?} {}: {figures}", self.limits, self.recipe.name);
             }
-            (Some(("broken", why)), _) => return violation(Kind::Misbehaved, why),
+            (Some(("broken", why)), _) => return violation(ViolationKind::Misbehaved, why),
             (_, Some(_)) => report.kills += 1,
-            _ => return violation(Kind::Misbehaved, format!("the process died: {said}")),
+            _ => {
+                return violation(
+                    ViolationKind::Misbehaved,
+                    format!("the process died: {said}"),
+                );
+            }
         }
         // What is left of the ballast belongs to nobody now, nor does a quota.
         let _ = std::fs::remove_file(point.join("ballast"));
         if self.limits.contains(&Limit::Quota) {
-            quota::lift(point).or_else(|e| violation(Kind::Misbehaved, e))?;
+            quota::lift(point).or_else(|e| violation(ViolationKind::Misbehaved, e))?;
         }
         report.operations += acknowledged.iter().filter(|g| **g > 0).count() as u64;
         self.judge(point, &acknowledged)
@@ -229,7 +234,7 @@ impl Trial {
             })
             .collect();
         let program = std::env::current_exe();
-        let program = program.or_else(|e| violation(Kind::Misbehaved, e.to_string()))?;
+        let program = program.or_else(|e| violation(ViolationKind::Misbehaved, e.to_string()))?;
         // A shell ignores SIGXFSZ on behalf of the process: a file that grows too large is an error
         // and not its death.
         let started = Command::new("sh")
@@ -242,9 +247,9 @@ impl Trial {
             .arg(point)
             .stdout(Stdio::piped())
             .spawn();
-        let mut child = started.or_else(|e| violation(Kind::Misbehaved, e.to_string()))?;
+        let mut child = started.or_else(|e| violation(ViolationKind::Misbehaved, e.to_string()))?;
         let Some(out) = child.stdout.take() else {
-            return violation(Kind::Misbehaved, "the process has no pipe");
+            return violation(ViolationKind::Misbehaved, "the process has no pipe");
         };
         let mut last = String::new();
         std::thread::scope(|scope| {
@@ -274,7 +279,7 @@ impl Trial {
             let _ = reader.join();
         });
         let status = child.wait();
-        let status = status.or_else(|e| violation(Kind::Misbehaved, e.to_string()))?;
+        let status = status.or_else(|e| violation(ViolationKind::Misbehaved, e.to_string()))?;
         Ok(if last.is_empty() {
             status.to_string()
         } else {
@@ -292,19 +297,19 @@ impl Trial {
         let opened = self.recipe.options();
         let opened =
             opened.and_then(|(options, families)| Db::open_families(dir, options, families));
-        let db = opened.or_else(|e| violation(Kind::Unopenable, e.to_string()))?;
+        let db = opened.or_else(|e| violation(ViolationKind::Unopenable, e.to_string()))?;
         for (n, least) in (0..).zip(acknowledged) {
             let mut generations = Vec::new();
             for name in FAMILIES {
                 let Some(family) = db.family(name) else {
-                    return violation(Kind::Lost, format!("family {name} is missing"));
+                    return violation(ViolationKind::Lost, format!("family {name} is missing"));
                 };
                 let found = db.get_cf(&family, key(n));
-                let found = found.or_else(|e| violation(Kind::Wrong, e.to_string()))?;
+                let found = found.or_else(|e| violation(ViolationKind::Wrong, e.to_string()))?;
                 let number = found.as_ref().map_or(Some(0), |v| generation(n, v));
                 let Some(number) = number else {
                     return violation(
-                        Kind::Wrong,
+                        ViolationKind::Wrong,
                         format!("key {n} of {name} has a foreign value"),
                     );
                 };
@@ -312,13 +317,13 @@ impl Trial {
             }
             if generations.iter().any(|g| g < least) {
                 let text = format!("key {n} is {generations:?}, {least} was acknowledged");
-                return violation(Kind::Lost, text);
+                return violation(ViolationKind::Lost, text);
             }
             if generations.iter().any(|g| *g != generations[0]) {
-                return violation(Kind::Wrong, format!("key {n} is {generations:?}"));
+                return violation(ViolationKind::Wrong, format!("key {n} is {generations:?}"));
             }
         }
         let closed = db.close();
-        closed.or_else(|e| violation(Kind::Wrong, format!("close: {e}")))
+        closed.or_else(|e| violation(ViolationKind::Wrong, format!("close: {e}")))
     }
 }

@@ -3,14 +3,14 @@
 //! They work on a copy, because opening a directory changes it. Without `ldb` and `sst_dump` on the
 //! path nothing is read, and the report says so.
 
-use crate::check::{Kind, Violation, violation};
+use crate::check::{Violation, ViolationKind, violation};
 use crate::recipe::{FAMILIES, Recipe};
 use esker::Db;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Whether the tools are there.
+/// Returns whether the tools are there.
 pub(crate) fn is_installed() -> bool {
     let starts = |program: &str| Command::new(program).arg("--version").output().is_ok();
     starts("ldb") && starts("sst_dump")
@@ -19,12 +19,13 @@ pub(crate) fn is_installed() -> bool {
 /// Compares every entry of every family as RocksDB reads it with what Esker reads; how many
 /// entries.
 pub(crate) fn compare(dir: &Path, recipe: Recipe) -> Result<u64, Violation> {
-    let home = copied(dir).or_else(|e| violation(Kind::Misbehaved, format!("copy: {e}")))?;
+    let home =
+        copied(dir).or_else(|e| violation(ViolationKind::Misbehaved, format!("copy: {e}")))?;
     let copy = home.path().join("db");
     let ours = recipe.options();
     let ours =
         ours.and_then(|(options, families)| Db::open_families_read_only(dir, options, families));
-    let db = ours.or_else(|e| violation(Kind::Unopenable, e.to_string()))?;
+    let db = ours.or_else(|e| violation(ViolationKind::Unopenable, e.to_string()))?;
     // A table that was begun is none yet.
     let live: Vec<String> = db
         .live_files_metadata()
@@ -32,12 +33,15 @@ pub(crate) fn compare(dir: &Path, recipe: Recipe) -> Result<u64, Violation> {
         .map(|f| f.name)
         .collect();
     let kept = forget_others(&copy, &live);
-    kept.or_else(|e| violation(Kind::Misbehaved, format!("copy: {e}")))?;
+    kept.or_else(|e| violation(ViolationKind::Misbehaved, format!("copy: {e}")))?;
     let mut entries = 0;
     for name in FAMILIES {
         let theirs = scan(&copy, name)?;
         let Some(family) = db.family(name) else {
-            return violation(Kind::Wrong, format!("RocksDB reads {name}, Esker does not"));
+            return violation(
+                ViolationKind::Wrong,
+                format!("RocksDB reads {name}, Esker does not"),
+            );
         };
         let mut ours = db.iter_cf(&family);
         ours.seek_to_first();
@@ -47,18 +51,18 @@ pub(crate) fn compare(dir: &Path, recipe: Recipe) -> Result<u64, Violation> {
                 .map(|(k, v)| format!("{} : {}", hex(k), hex(v)));
             if entry.as_ref() != Some(line) {
                 let text = format!("{name}: RocksDB reads {line:.80}, Esker {entry:.80?}");
-                return violation(Kind::Wrong, text);
+                return violation(ViolationKind::Wrong, text);
             }
             ours.next();
             entries += 1;
         }
         if let Some((key, _)) = ours.entry() {
             let text = format!("{name}: RocksDB does not read {}", key.escape_ascii());
-            return violation(Kind::Wrong, text);
+            return violation(ViolationKind::Wrong, text);
         }
     }
     // All may be in logs still: sst_dump does not verify nothing.
-    if has_tables(&copy).or_else(|e| violation(Kind::Misbehaved, e.to_string()))? {
+    if has_tables(&copy).or_else(|e| violation(ViolationKind::Misbehaved, e.to_string()))? {
         let file = format!("--file={}", copy.display());
         tool("sst_dump", &[&file, "--command=verify"])?;
     }
@@ -108,7 +112,7 @@ fn scan(dir: &Path, family: &str) -> Result<Vec<String>, Violation> {
 fn tool(program: &str, args: &[&str]) -> Result<Output, Violation> {
     let out = match Command::new(program).args(args).output() {
         Ok(out) => out,
-        Err(e) => return violation(Kind::Misbehaved, format!("{program}: {e}")),
+        Err(e) => return violation(ViolationKind::Misbehaved, format!("{program}: {e}")),
     };
     let text =
         String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
@@ -125,7 +129,7 @@ fn tool(program: &str, args: &[&str]) -> Result<Output, Violation> {
         .rev()
         .collect();
     violation(
-        Kind::Wrong,
+        ViolationKind::Wrong,
         format!("{program} {}: {} {end}", args.join(" "), out.status),
     )
 }

@@ -9,9 +9,9 @@ use std::path::Path;
 /// `EXT4_IOC_SHUTDOWN`: `_IOR('X', 125, __u32)`.
 const SHUTDOWN: libc::c_ulong = 0x8004_587d;
 
-/// What becomes of what the filesystem holds in memory.
+/// Fate of the data that the filesystem holds in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum PageCacheFate {
     /// Everything is written first.
     Flush = 0,
     /// The journal is written, data is not.
@@ -21,7 +21,7 @@ pub(crate) enum Cut {
 }
 
 /// Shuts down the filesystem that is mounted at `mount`.
-pub(crate) fn shut_down(mount: &Path, cut: Cut) -> io::Result<()> {
+pub(crate) fn shut_down(mount: &Path, cut: PageCacheFate) -> io::Result<()> {
     let root = File::open(mount)?;
     let flags = cut as u32;
     // SAFETY: the call reads four bytes at the pointer, which live through it, and the file is

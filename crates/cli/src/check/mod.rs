@@ -90,8 +90,8 @@ fn check_one(args: &CheckArgs, path: &Path, out: &mut Out) -> Outcome {
     }
 }
 
-/// Whether `esker check` finds nothing wrong in the directory; what it found is printed when it
-/// does.
+/// Returns whether `esker check` finds nothing wrong in the directory; what it found is printed
+/// when it does.
 pub(crate) fn is_whole(path: &Path) -> bool {
     let args = CheckArgs {
         paths: vec![path.to_owned()],
@@ -290,7 +290,7 @@ fn open(dir: &Directory, loaded: Option<&LoadedOptions>) -> Result<()> {
     Db::open_families_read_only(&dir.path, options.clone(), families.collect())?.close()
 }
 
-/// What can be checked of tables when nothing says which of them count.
+/// Checks tables when no MANIFEST says which of them count.
 fn without_manifest(dir: &Directory, report: &Report) {
     for file in dir.of(FileKind::Table) {
         table::check_alone(file, report);

@@ -1,4 +1,4 @@
-//! What a check found, collected from all threads.
+//! Findings of a check, collected from all threads.
 
 use crate::say;
 use crate::text::one_line;

@@ -69,7 +69,7 @@ fn logs(dir: &Directory, min: FileNo, report: &Report) {
     for file in dir.of(FileKind::Wal) {
         let live = file.number >= min;
         // `examine` compares logs with each other, and speaks as opening does.
-        let mut state = State { next: Seq::ZERO };
+        let mut state = WalPosition { next: Seq::ZERO };
         if let Err(e) = log(dir, file, live, &mut state, report) {
             report.error(e.with_file(&file.path));
         }
@@ -77,7 +77,7 @@ fn logs(dir: &Directory, min: FileNo, report: &Report) {
 }
 
 /// The state between two batches.
-struct State {
+struct WalPosition {
     /// The smallest sequence that the next batch may have.
     next: Seq,
 }
@@ -86,7 +86,7 @@ fn log(
     dir: &Directory,
     file: &FileAt,
     live: bool,
-    state: &mut State,
+    state: &mut WalPosition,
     report: &Report,
 ) -> Result<()> {
     let handle = dir.fs.open_read(&file.path, ReadOptions::default())?;
@@ -135,7 +135,7 @@ fn say(report: &Report, is_error: bool, e: Error) {
     }
 }
 
-fn batch(bytes: &[u8], state: &mut State) -> Result<()> {
+fn batch(bytes: &[u8], state: &mut WalPosition) -> Result<()> {
     let batch = BatchReader::parse(bytes)?;
     batch.verify()?;
     let seq = batch.seq();

@@ -8,7 +8,7 @@ use super::program::Mode;
 use super::reads::verify_family;
 use super::table::Table;
 use super::tree::{self, required};
-use super::world::{How, Side, c_path};
+use super::world::{OpenMethod, SecondView, c_path};
 use super::writer::{Follower, Writer};
 use crate::api::c;
 use crate::{Failure, Result};
@@ -20,7 +20,7 @@ fn remove(path: &Path) {
 
 impl Writer<'_> {
     /// Compares an opened copy with tables.
-    fn compare(&self, side: &Side, tables: &[Table], backward: bool) -> Result<()> {
+    fn compare(&self, side: &SecondView, tables: &[Table], backward: bool) -> Result<()> {
         for (table, family) in tables.iter().zip(&side.families) {
             let of = (side.db, self.world.read, *family);
             verify_family(self.world, of, table, self.keys(), backward)?;
@@ -29,7 +29,7 @@ impl Writer<'_> {
     }
 
     /// Opens a copy, compares it, and closes it. One with a prepared transaction is refused.
-    fn compare_at(&self, path: &Path, how: How<'_>, backward: bool) -> Result<()> {
+    fn compare_at(&self, path: &Path, how: OpenMethod<'_>, backward: bool) -> Result<()> {
         let side = match self.world.open_side(path, &self.world.names(), how) {
             Ok(side) => side,
             Err(failure) if self.prepared.is_some() => {
@@ -67,7 +67,11 @@ impl Writer<'_> {
         );
         c!(world, checkpoint_object_destroy, checkpoint);
         required(world.done(e), "checkpoint")?;
-        let opening = if how & 1 == 0 { How::Read } else { How::Write };
+        let opening = if how & 1 == 0 {
+            OpenMethod::Read
+        } else {
+            OpenMethod::Write
+        };
         let compared = self.compare_at(&path, opening, how & 2 == 0);
         compared.map_err(|f| f.context(format!("the checkpoint, opened with {opening:?}")))?;
         remove(&path);
@@ -122,7 +126,11 @@ impl Writer<'_> {
         }
         c!(world, backup_engine_close, engine);
         outcome?;
-        let how = if how == 1 { How::Read } else { How::Write };
+        let how = if how == 1 {
+            OpenMethod::Read
+        } else {
+            OpenMethod::Write
+        };
         let compared = self.compare_at(&restored, how, true);
         compared.map_err(|f| f.context(format!("the restored backup, opened with {how:?}")))?;
         remove(&restored);
@@ -142,7 +150,7 @@ impl Writer<'_> {
         self.settle_log()?;
         let world = self.world;
         tree::deletions_off(world, world.db(), || {
-            let compared = self.compare_at(&world.base.join("db"), How::Read, false);
+            let compared = self.compare_at(&world.base.join("db"), OpenMethod::Read, false);
             compared.map_err(|failure| failure.context("read-only beside the writer"))
         })
     }
@@ -175,7 +183,7 @@ impl Writer<'_> {
                 None => {
                     let own = world.base.join("secondary");
                     remove(&own);
-                    world.open_side(&world.base.join("db"), &names, How::Secondary(&own))?
+                    world.open_side(&world.base.join("db"), &names, OpenMethod::Secondary(&own))?
                 }
             };
             let mut e = ptr::null_mut();

@@ -6,12 +6,12 @@ use std::ptr;
 use super::reads::verify_family;
 use super::table::{Edit, Table, key, value};
 use super::tree::{self, required};
-use super::world::{World, at, c_path, c_text, lock};
+use super::world::{ModelState, at, c_path, c_text, lock};
 use super::writer::{Sink, Writer, hand};
 use crate::api::{H, c};
 use crate::{Failure, Result};
 
-struct Tables<'a>(&'a World, H);
+struct Tables<'a>(&'a ModelState, H);
 
 impl Sink for Tables<'_> {
     fn put(&mut self, _: H, key: &[u8], value: &[u8]) -> Result<()> {

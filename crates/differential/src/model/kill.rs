@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::program::{Mode, Program};
-use super::shrink::Found;
+use super::shrink::FailedCall;
 use super::table::{Table, changes};
-use super::world::World;
+use super::world::ModelState;
 use super::writer::{self, Writer};
-use super::{Ended, Plan, load};
-use crate::draw::Draw;
+use super::{ModelPlan, ProgramResult, load};
+use crate::draw::RandomStream;
 use crate::{Failure, Result};
 
 /// Kinds whose outcome only the process that is killed would know.
@@ -38,7 +38,7 @@ pub(super) fn knows(kind: &str) -> bool {
 const DONE: &str = "done";
 
 /// The body of the process: runs the program that lies in the directory.
-pub(super) fn child(plan: &Plan) -> Result<Ended> {
+pub(super) fn child(plan: &ModelPlan) -> Result<ProgramResult> {
     let text = std::fs::read_to_string(plan.directory.join("program.txt"))?;
     super::play_in(plan, &Program::parse(&text)?)
 }
@@ -66,7 +66,7 @@ fn after(program: &Program, calls: usize) -> Vec<Table> {
 }
 
 /// Runs a program in a process, kills it, and compares what is left.
-pub(super) fn play(plan: &Plan, mut program: Program, seed: u64) -> Result<Ended> {
+pub(super) fn play(plan: &ModelPlan, mut program: Program, seed: u64) -> Result<ProgramResult> {
     program.setting.nowal = false;
     program.setting.mode = Mode::Plain;
     let directory = &plan.directory;
@@ -82,7 +82,7 @@ pub(super) fn play(plan: &Plan, mut program: Program, seed: u64) -> Result<Ended
         .arg(directory)
         .stdout(Stdio::piped())
         .spawn()?;
-    let millis = Draw::new(seed ^ 0x6b69_6c6c).below(1500) as u64;
+    let millis = RandomStream::new(seed ^ 0x6b69_6c6c).below(1500) as u64;
     std::thread::sleep(Duration::from_millis(millis));
     let ended = child.try_wait()?;
     // It may have ended by itself meanwhile.
@@ -91,20 +91,20 @@ pub(super) fn play(plan: &Plan, mut program: Program, seed: u64) -> Result<Ended
     if ended.is_some_and(|status| !status.success()) {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let failure = Failure::new(format!("before it was killed: {said}"));
-        return Ok(Ended::Wrong(Found {
+        return Ok(ProgramResult::Wrong(FailedCall {
             call: None,
             failure,
         }));
     }
-    let world = World::new(load(&plan.library)?, directory, &program.setting)?;
+    let world = ModelState::new(load(&plan.library)?, directory, &program.setting)?;
     let outcome = compare(&world, &program);
     world.end(program.setting.mode, false);
     let mut counts = world.counts();
     world.free();
     *counts.entry("kills".to_owned()).or_default() += u64::from(ended.is_none());
     Ok(match outcome {
-        Ok(()) => Ended::Right(counts),
-        Err(failure) => Ended::Wrong(Found {
+        Ok(()) => ProgramResult::Right(counts),
+        Err(failure) => ProgramResult::Wrong(FailedCall {
             call: None,
             failure: failure.context(format!("after a kill at {millis} ms")),
         }),
@@ -112,7 +112,7 @@ pub(super) fn play(plan: &Plan, mut program: Program, seed: u64) -> Result<Ended
 }
 
 /// Opens what a killed process left, and compares it with the two states that are right.
-fn compare(world: &World, program: &Program) -> Result<()> {
+fn compare(world: &ModelState, program: &Program) -> Result<()> {
     let bytes = std::fs::read(world.base.join(DONE))?;
     let done = bytes
         .first_chunk()

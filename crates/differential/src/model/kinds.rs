@@ -3,7 +3,7 @@
 //! An argument is a number: of a family, of a key, of a value. So a call is a line of text, and a
 //! program that lacks some of its calls is still one.
 
-use crate::draw::Draw;
+use crate::draw::RandomStream;
 
 /// How one argument is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ pub(super) const LENGTHS: [usize; 6] = [1, 2, 3, 6, 20, 80];
 
 /// A kind of calls.
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(super) struct CallKind {
     pub(super) name: &'static str,
     /// How often the model's thread makes it.
     pub(super) writer: u32,
@@ -49,8 +49,8 @@ const fn kind(
     neutral: u32,
     args: &'static [Arg],
     needs: &'static [&'static str],
-) -> Kind {
-    Kind {
+) -> CallKind {
+    CallKind {
         name,
         writer,
         neutral,
@@ -66,7 +66,7 @@ const EDIT: &[Arg] = &[Below(20), Family, Key, Id, Size];
 const STEP: &[Arg] = &[Below(10), Key];
 
 /// All kinds.
-pub(super) const KINDS: &[Kind] = &[
+pub(super) const KINDS: &[CallKind] = &[
     kind("put", 60, 0, &[Family, Key, Id, Size], &[]),
     kind("delete", 20, 0, &[Family, Key], &[]),
     kind("put_once", 10, 0, &[Family, Below(20), Id], &[]),
@@ -213,12 +213,12 @@ pub(super) const KINDS: &[Kind] = &[
 ];
 
 /// The kind of this name.
-pub(super) fn find(name: &str) -> Option<&'static Kind> {
+pub(super) fn find(name: &str) -> Option<&'static CallKind> {
     KINDS.iter().find(|kind| kind.name == name)
 }
 
 /// How many arguments a kind has before its list, and how many each group of that list has.
-pub(super) fn groups(kind: &Kind) -> Option<(usize, usize)> {
+pub(super) fn groups(kind: &CallKind) -> Option<(usize, usize)> {
     match kind.args.split_last() {
         Some((Many(_, group), before)) => Some((before.len(), group.len())),
         _ => None,
@@ -226,7 +226,7 @@ pub(super) fn groups(kind: &Kind) -> Option<(usize, usize)> {
 }
 
 /// Draws arguments and appends them.
-pub(super) fn draw(args: &[Arg], draw_from: &mut Draw, id: &mut u64, to: &mut Vec<u64>) {
+pub(super) fn draw(args: &[Arg], draw_from: &mut RandomStream, id: &mut u64, to: &mut Vec<u64>) {
     for arg in args {
         match arg {
             Family => to.push(draw_from.below(16) as u64),

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use super::kinds::{self, KINDS, Kind};
-use crate::draw::Draw;
+use super::kinds::{self, CallKind, KINDS};
+use crate::draw::RandomStream;
 use crate::{Failure, Result};
 
 /// One call.
@@ -152,9 +152,9 @@ impl Program {
 }
 
 /// Choices that programs are drawn from.
-pub(super) struct Drawer<'a> {
+pub(super) struct ProgramGenerator<'a> {
     /// Tells whether the library has all functions of a kind, and the kind is wanted.
-    pub(super) wanted: &'a dyn Fn(&Kind) -> bool,
+    pub(super) wanted: &'a dyn Fn(&CallKind) -> bool,
     /// Tells whether the library takes a text of options.
     pub(super) accepts: &'a dyn Fn(&str) -> bool,
     /// Calls of the model's thread.
@@ -249,7 +249,11 @@ const TABLE: &[(usize, &str, &[&str])] = &[
     (3, "whole_key_filtering", &["false"]),
 ];
 
-fn choose(draw: &mut Draw, from: &[(usize, &str, &[&str])], fits: impl Fn(&str) -> bool) -> String {
+fn choose(
+    draw: &mut RandomStream,
+    from: &[(usize, &str, &[&str])],
+    fits: impl Fn(&str) -> bool,
+) -> String {
     let mut text = String::new();
     for (weight, name, values) in from {
         let drawn = draw.below(12) < *weight;
@@ -262,10 +266,10 @@ fn choose(draw: &mut Draw, from: &[(usize, &str, &[&str])], fits: impl Fn(&str) 
     text
 }
 
-impl Drawer<'_> {
+impl ProgramGenerator<'_> {
     /// The program of a seed.
     pub(super) fn program(&self, seed: u64) -> Program {
-        let mut draw = Draw::new(seed);
+        let mut draw = RandomStream::new(seed);
         let setting = self.setting(&mut draw);
         let mut id = 0;
         // Some kinds are left out of a program and some come more often: what is rare in the
@@ -275,14 +279,14 @@ impl Drawer<'_> {
             .map(|_| [0, 1, 1, 1, 1, 4][draw.below(6)])
             .collect();
         let mut threads = Vec::new();
-        let fits = |kind: &Kind| {
+        let fits = |kind: &CallKind| {
             (self.wanted)(kind)
                 && (setting.ranges || kind.name != "delete_range" && kind.name != "files_in_range")
                 && (!setting.ranges || kind.name != "tail")
         };
-        let weights = |of: &dyn Fn(&Kind) -> u32| -> Vec<u32> {
+        let weights = |of: &dyn Fn(&CallKind) -> u32| -> Vec<u32> {
             let weight =
-                |(kind, factor): (&Kind, &u32)| if fits(kind) { of(kind) * factor } else { 0 };
+                |(kind, factor): (&CallKind, &u32)| if fits(kind) { of(kind) * factor } else { 0 };
             KINDS.iter().zip(&factors).map(weight).collect()
         };
         let (writer, neutral) = (weights(&|kind| kind.writer), weights(&|kind| kind.neutral));
@@ -293,7 +297,7 @@ impl Drawer<'_> {
         Program { setting, threads }
     }
 
-    fn setting(&self, draw: &mut Draw) -> Setting {
+    fn setting(&self, draw: &mut RandomStream) -> Setting {
         let mut options = choose(draw, OPTIONS, self.accepts);
         let in_table = |one: &str| (self.accepts)(&format!("block_based_table_factory={{{one}}}"));
         let table = choose(draw, TABLE, in_table);
@@ -325,7 +329,7 @@ impl Drawer<'_> {
 }
 
 /// Draws `calls` calls of the kinds with these weights.
-fn list(draw: &mut Draw, weights: &[u32], calls: usize, id: &mut u64) -> Vec<Call> {
+fn list(draw: &mut RandomStream, weights: &[u32], calls: usize, id: &mut u64) -> Vec<Call> {
     let total: u32 = weights.iter().sum();
     let mut calls_drawn = Vec::new();
     for _ in 0..if total == 0 { 0 } else { calls } {
@@ -351,7 +355,7 @@ mod tests {
     use super::*;
 
     fn drawn(seed: u64) -> Program {
-        let drawer = Drawer {
+        let drawer = ProgramGenerator {
             wanted: &|_| true,
             accepts: &|_| true,
             calls: 300,

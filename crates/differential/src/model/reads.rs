@@ -5,7 +5,7 @@ use std::ptr;
 
 use super::held::{Cursor, Snapshot};
 use super::table::{Table, key};
-use super::world::{World, at};
+use super::world::{ModelState, at};
 use super::writer::Writer;
 use crate::answer::show;
 use crate::api::{H, T, c};
@@ -13,7 +13,7 @@ use crate::callbacks::bytes;
 use crate::{Failure, Result};
 
 /// Where an iterator stands on, or none.
-fn standing<'a>(world: &World, iterator: H) -> Result<Option<(&'a [u8], &'a [u8])>> {
+fn standing<'a>(world: &ModelState, iterator: H) -> Result<Option<(&'a [u8], &'a [u8])>> {
     if c!(world, iter_valid, iterator) == 0 {
         let mut e = ptr::null_mut();
         c!(world, iter_get_error, iterator, &mut e);
@@ -30,7 +30,7 @@ fn standing<'a>(world: &World, iterator: H) -> Result<Option<(&'a [u8], &'a [u8]
 
 /// Fails unless an iterator stands on the key `place` of the table, or nowhere.
 fn check_standing(
-    world: &World,
+    world: &ModelState,
     iterator: H,
     table: &Table,
     place: Option<usize>,
@@ -55,7 +55,7 @@ fn check_standing(
 
 /// Reads all keys of a family, by key and in order.
 pub(super) fn verify_family(
-    world: &World,
+    world: &ModelState,
     (db, read, family): (H, H, H),
     table: &Table,
     keys: usize,
@@ -85,7 +85,7 @@ pub(super) fn verify_family(
     scanned.map_err(|failure| failure.context(if backward { "scan back" } else { "scan" }))
 }
 
-fn scan(world: &World, iterator: H, table: &Table, keys: usize, backward: bool) -> Result<()> {
+fn scan(world: &ModelState, iterator: H, table: &Table, keys: usize, backward: bool) -> Result<()> {
     let full = |number: &usize| table.entries[*number].is_some();
     let mut numbers: Vec<usize> = (0..table.entries.len()).filter(full).collect();
     if backward {

@@ -11,7 +11,7 @@ use crate::Failure;
 const TRIES: usize = 4;
 
 /// Where a run failed, and how.
-pub(super) struct Found {
+pub(super) struct FailedCall {
     /// The number of the model's call, when one of them was wrong.
     pub(super) call: Option<usize>,
     pub(super) failure: Failure,
@@ -20,10 +20,10 @@ pub(super) struct Found {
 /// Makes the program shorter for so long; `run` gives the failure of one run.
 pub(super) fn shrink(
     mut program: Program,
-    found: Found,
+    found: FailedCall,
     time: Duration,
-    run: &dyn Fn(&Program) -> Option<Found>,
-) -> (Program, Found) {
+    run: &dyn Fn(&Program) -> Option<FailedCall>,
+) -> (Program, FailedCall) {
     let (end, mut found) = (Instant::now() + time, found);
     let fails = |candidate: &Program| {
         let late = || Instant::now() > end;
@@ -68,9 +68,9 @@ pub(super) fn shrink(
 /// Takes groups out of the lists of arguments.
 fn thin(
     program: &mut Program,
-    found: &mut Found,
+    found: &mut FailedCall,
     end: Instant,
-    fails: &dyn Fn(&Program) -> Option<Found>,
+    fails: &dyn Fn(&Program) -> Option<FailedCall>,
 ) {
     for call in 0..program.threads.first().map_or(0, Vec::len) {
         let kind = kinds::find(program.threads[0][call].kind);
@@ -93,7 +93,7 @@ fn thin(
 }
 
 /// Leaves out what comes behind the call that was wrong.
-fn cut(program: &mut Program, found: &Found) {
+fn cut(program: &mut Program, found: &FailedCall) {
     if let (Some(call), Some(calls)) = (found.call, program.threads.first_mut()) {
         calls.truncate(call + 1);
     }
@@ -104,11 +104,11 @@ mod tests {
     use super::*;
 
     /// Fails while the two calls are there that a wrong answer needs.
-    fn needs_two(program: &Program) -> Option<Found> {
+    fn needs_two(program: &Program) -> Option<FailedCall> {
         let calls = &program.threads[0];
         let first = calls.iter().position(|call| call.kind == "flush")?;
         let second = calls.iter().position(|call| call.args.contains(&77))?;
-        (first < second).then(|| Found {
+        (first < second).then(|| FailedCall {
             call: Some(second),
             failure: Failure::new("wrong"),
         })

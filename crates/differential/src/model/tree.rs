@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::program::Call;
 use super::table::key;
-use super::world::{World, at, c_path, c_text};
+use super::world::{ModelState, at, c_path, c_text};
 use crate::api::{H, T, c};
 use crate::{Failure, Result};
 
@@ -69,7 +69,7 @@ const CHANGES: [(&str, [&str; 7]); 9] = [
 ];
 
 /// Makes a call that changes no contents; false when it is none.
-pub(super) fn make(world: &World, keys: usize, call: &Call) -> Result<bool> {
+pub(super) fn make(world: &ModelState, keys: usize, call: &Call) -> Result<bool> {
     let held = world.hold();
     let (db, arg) = (held.db, |index: usize| {
         call.args.get(index).copied().unwrap_or(0)
@@ -135,7 +135,7 @@ pub(super) fn make(world: &World, keys: usize, call: &Call) -> Result<bool> {
 }
 
 /// Makes calls of a list until all threads are to stop.
-pub(super) fn neutral(world: &World, keys: usize, thread: usize, calls: &[Call]) {
+pub(super) fn neutral(world: &ModelState, keys: usize, thread: usize, calls: &[Call]) {
     while !calls.is_empty() {
         for call in calls {
             if world.stopped() {
@@ -152,7 +152,7 @@ pub(super) fn neutral(world: &World, keys: usize, thread: usize, calls: &[Call])
     }
 }
 
-fn flush(world: &World, db: H, family: H, wait: bool) -> Result<()> {
+fn flush(world: &ModelState, db: H, family: H, wait: bool) -> Result<()> {
     let options = c!(world, flushoptions_create);
     c!(world, flushoptions_set_wait, options, u8::from(wait));
     let mut e = ptr::null_mut();
@@ -162,7 +162,7 @@ fn flush(world: &World, db: H, family: H, wait: bool) -> Result<()> {
 }
 
 /// Flushes all families at once.
-pub(super) fn flush_all(world: &World, db: H) -> Result<()> {
+pub(super) fn flush_all(world: &ModelState, db: H) -> Result<()> {
     let (options, handles) = (c!(world, flushoptions_create), world.handles());
     let (many, mut e) = (handles.len() as c_int, ptr::null_mut());
     c!(
@@ -184,7 +184,7 @@ fn bounds(keys: usize, a: u64, b: u64) -> ([u8; 4], [u8; 4]) {
     (key(a.min(b), keys), key(a.max(b), keys))
 }
 
-fn compact_range(world: &World, db: H, keys: usize, arg: &dyn Fn(usize) -> u64) -> Result<()> {
+fn compact_range(world: &ModelState, db: H, keys: usize, arg: &dyn Fn(usize) -> u64) -> Result<()> {
     let options = c!(world, compactoptions_create);
     let bottommost = arg(3) as u8;
     c!(
@@ -248,7 +248,7 @@ fn compact_range(world: &World, db: H, keys: usize, arg: &dyn Fn(usize) -> u64) 
 }
 
 /// Moves a level without merging: the range has no keys.
-fn refit(world: &World, db: H, arg: &dyn Fn(usize) -> u64) -> Result<()> {
+fn refit(world: &ModelState, db: H, arg: &dyn Fn(usize) -> u64) -> Result<()> {
     let options = c!(world, compactoptions_create);
     c!(world, compactoptions_set_change_level, options, 1);
     c!(
@@ -281,7 +281,7 @@ fn refit(world: &World, db: H, arg: &dyn Fn(usize) -> u64) -> Result<()> {
 }
 
 /// The table files of a family.
-fn files(world: &World, db: H, family: &str) -> Vec<File> {
+fn files(world: &ModelState, db: H, family: &str) -> Vec<File> {
     let all = c!(world, livefiles, db);
     let mut files = Vec::new();
     for index in 0..c!(world, livefiles_count, all) {
@@ -302,7 +302,7 @@ fn files(world: &World, db: H, family: &str) -> Vec<File> {
     files
 }
 
-fn compact_files(world: &World, db: H, family: H, files: &[File], level: c_int) -> Result<()> {
+fn compact_files(world: &ModelState, db: H, family: H, files: &[File], level: c_int) -> Result<()> {
     if files.is_empty() {
         return Ok(());
     }
@@ -332,7 +332,7 @@ fn compact_files(world: &World, db: H, family: H, files: &[File], level: c_int) 
     world.done(e)
 }
 
-fn suggest(world: &World, db: H, keys: usize, arg: &dyn Fn(usize) -> u64) -> Result<()> {
+fn suggest(world: &ModelState, db: H, keys: usize, arg: &dyn Fn(usize) -> u64) -> Result<()> {
     let (begin, end) = bounds(keys, arg(1), arg(2));
     let (family, mut e) = (world.family(arg(0)).handle, ptr::null_mut());
     let (from, to) = (at(&begin), at(&end));
@@ -350,7 +350,7 @@ fn suggest(world: &World, db: H, keys: usize, arg: &dyn Fn(usize) -> u64) -> Res
     world.done(e)
 }
 
-fn set_options(world: &World, db: H, family: H, which: u64, value: u64) -> Result<()> {
+fn set_options(world: &ModelState, db: H, family: H, which: u64, value: u64) -> Result<()> {
     let (name, values) = &CHANGES[which as usize % CHANGES.len()];
     let (name, value) = (c_text(name), c_text(values[value as usize % values.len()]));
     let (names, values) = ([name.as_ptr()], [value.as_ptr()]);
@@ -368,7 +368,7 @@ fn set_options(world: &World, db: H, family: H, which: u64, value: u64) -> Resul
     world.done(e)
 }
 
-fn pause(world: &World, db: H, millis: u64) -> Result<()> {
+fn pause(world: &ModelState, db: H, millis: u64) -> Result<()> {
     let mut e = ptr::null_mut();
     c!(world, pause_background_work, db, &mut e);
     world.done(e)?;
@@ -380,7 +380,7 @@ fn pause(world: &World, db: H, millis: u64) -> Result<()> {
 
 /// Runs `body` while no file is deleted.
 pub(super) fn deletions_off<R>(
-    world: &World,
+    world: &ModelState,
     db: H,
     body: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
@@ -394,7 +394,7 @@ pub(super) fn deletions_off<R>(
     outcome
 }
 
-fn settle(world: &World, db: H) -> Result<()> {
+fn settle(world: &ModelState, db: H) -> Result<()> {
     let options = c!(world, wait_for_compact_options_create);
     if let Some(set) = world.api.wait_for_compact_options_set_timeout {
         // SAFETY: the options are alive.
@@ -408,7 +408,7 @@ fn settle(world: &World, db: H) -> Result<()> {
 
 /// A table file of a writer, filled by `fill`.
 pub(super) fn table_file(
-    world: &World,
+    world: &ModelState,
     fill: impl FnOnce(H) -> Result<()>,
 ) -> Result<std::path::PathBuf> {
     static MADE: AtomicU64 = AtomicU64::new(0);
@@ -429,7 +429,7 @@ pub(super) fn table_file(
 
 /// Adds a file to a family; `flags` are those of the options.
 pub(super) fn add_file(
-    world: &World,
+    world: &ModelState,
     db: H,
     family: H,
     path: &std::path::Path,
@@ -486,7 +486,7 @@ pub(super) fn add_file(
 }
 
 /// A file whose only entry deletes a range that has no keys.
-fn ingest_nothing(world: &World, db: H, family: H, flags: u64) -> Result<()> {
+fn ingest_nothing(world: &ModelState, db: H, family: H, flags: u64) -> Result<()> {
     let path = table_file(world, |writer| {
         let mut e = ptr::null_mut();
         let (begin, end) = (at(b"k000x"), at(b"k000y"));

@@ -6,12 +6,12 @@ use std::ptr;
 use super::program::Mode;
 use super::table::{Edit, Table, key};
 use super::tree::required;
-use super::world::{World, at};
-use super::writer::{Prepared, Sink, Writer, hand};
+use super::world::{ModelState, at};
+use super::writer::{PreparedTransaction, Sink, Writer, hand};
 use crate::api::{H, c};
 use crate::{Failure, Result};
 
-struct Txn<'a>(&'a World, H);
+struct Txn<'a>(&'a ModelState, H);
 
 impl Sink for Txn<'_> {
     fn put(&mut self, family: H, key: &[u8], value: &[u8]) -> Result<()> {
@@ -228,13 +228,13 @@ impl Writer<'_> {
         let names = world.names();
         let named = |(place, edit): (usize, Edit)| (names[place].clone(), edit);
         let edits = edits.into_iter().map(named).collect();
-        self.prepared = Some(Prepared { handle, edits });
+        self.prepared = Some(PreparedTransaction { handle, edits });
         Ok(())
     }
 
     /// Commits the prepared transaction, or rolls it back.
     pub(super) fn resolve(&mut self, how: u64) -> Result<()> {
-        let Some(Prepared { handle, edits }) = self.prepared.take() else {
+        let Some(PreparedTransaction { handle, edits }) = self.prepared.take() else {
             return Ok(());
         };
         let (world, names, mut e) = (self.world, self.world.names(), ptr::null_mut());

@@ -34,21 +34,21 @@ pub(super) struct Family {
 }
 
 /// A copy of a database that was opened beside it, or a second view of it.
-pub(super) struct Side {
+pub(super) struct SecondView {
     pub(super) db: H,
     pub(super) families: Vec<H>,
 }
 
 /// How a directory is opened beside the database.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum How<'a> {
+pub(super) enum OpenMethod<'a> {
     Write,
     Read,
     Secondary(&'a Path),
 }
 
 /// The library, the database, and what all threads share.
-pub(super) struct World {
+pub(super) struct ModelState {
     pub(super) library: Library,
     /// Holds `db` and everything beside it.
     pub(super) base: PathBuf,
@@ -78,9 +78,9 @@ pub(super) struct World {
 
 // SAFETY: RocksDB's handles may be used by any thread; what may not be used by two at once is held
 // by one thread, or behind a lock.
-unsafe impl Send for World {}
+unsafe impl Send for ModelState {}
 // SAFETY: as above.
-unsafe impl Sync for World {}
+unsafe impl Sync for ModelState {}
 
 /// The lock, whatever happened to a thread that held it.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -104,7 +104,7 @@ pub(super) struct Library {
     pub(super) api: Api,
 }
 
-impl Deref for World {
+impl Deref for ModelState {
     type Target = Library;
 
     fn deref(&self) -> &Library {
@@ -186,9 +186,9 @@ impl Library {
     }
 }
 
-impl World {
+impl ModelState {
     /// Makes the options for a database below `base`; nothing is open yet.
-    pub(super) fn new(library: Library, base: &Path, setting: &Setting) -> Result<World> {
+    pub(super) fn new(library: Library, base: &Path, setting: &Setting) -> Result<ModelState> {
         let options = library.made(&setting.options, setting.sleep)?;
         let quick = library.made(&setting.options, 0)?;
         let (write, nowal) = (
@@ -198,7 +198,7 @@ impl World {
         c!(library, writeoptions_disable_WAL, nowal, 1);
         let read = c!(library, readoptions_create);
         c!(library, readoptions_set_total_order_seek, read, 1);
-        Ok(World {
+        Ok(ModelState {
             library,
             base: base.to_owned(),
             options,
@@ -415,7 +415,12 @@ impl World {
     }
 
     /// Opens the directory of a copy, or the database's own a second time.
-    pub(super) fn open_side(&self, path: &Path, names: &[String], how: How<'_>) -> Result<Side> {
+    pub(super) fn open_side(
+        &self,
+        path: &Path,
+        names: &[String],
+        how: OpenMethod<'_>,
+    ) -> Result<SecondView> {
         let texts: Vec<CString> = names.iter().map(|name| c_text(name)).collect();
         let pointers: Vec<T> = texts.iter().map(|text| text.as_ptr()).collect();
         let options = vec![self.quick; names.len()];
@@ -425,7 +430,7 @@ impl World {
         let (path, to, mut e) = (path.as_ptr(), families.as_mut_ptr(), ptr::null_mut());
         let own = self.quick;
         let db = match how {
-            How::Write => {
+            OpenMethod::Write => {
                 c!(
                     self,
                     open_column_families,
@@ -438,7 +443,7 @@ impl World {
                     &mut e
                 )
             }
-            How::Read => c!(
+            OpenMethod::Read => c!(
                 self,
                 open_for_read_only_column_families,
                 own,
@@ -450,7 +455,7 @@ impl World {
                 0,
                 &mut e
             ),
-            How::Secondary(side) => {
+            OpenMethod::Secondary(side) => {
                 let side = c_path(side);
                 let side = side.as_ptr();
                 c!(
@@ -468,10 +473,10 @@ impl World {
             }
         };
         self.done(e)?;
-        Ok(Side { db, families })
+        Ok(SecondView { db, families })
     }
 
-    pub(super) fn close_side(&self, side: Side) {
+    pub(super) fn close_side(&self, side: SecondView) {
         for handle in side.families {
             c!(self, column_family_handle_destroy, handle);
         }

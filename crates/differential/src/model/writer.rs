@@ -7,32 +7,32 @@ use super::held::{Cursor, Snapshot};
 use super::program::{Call, Mode, Setting};
 use super::table::{Edit, Table, changes, key, value};
 use super::tree::{self, required};
-use super::world::{Family, Side, World, at};
+use super::world::{Family, ModelState, SecondView, at};
 use crate::api::{H, c};
 use crate::{Failure, Result};
 
 /// A transaction that is prepared.
-pub(super) struct Prepared {
+pub(super) struct PreparedTransaction {
     pub(super) handle: H,
     pub(super) edits: Vec<(String, Edit)>,
 }
 
 /// A second view of the database that follows it.
 pub(super) struct Follower {
-    pub(super) side: Side,
+    pub(super) side: SecondView,
     pub(super) names: Vec<String>,
 }
 
 /// The model, and what its thread holds.
 pub(super) struct Writer<'a> {
-    pub(super) world: &'a World,
+    pub(super) world: &'a ModelState,
     pub(super) setting: &'a Setting,
     /// By the place of the family in the world.
     pub(super) tables: Vec<Table>,
     pub(super) snapshots: [Option<Snapshot>; 4],
     pub(super) cursors: [Option<Cursor>; 6],
     pub(super) tail: Option<(H, H, String)>,
-    pub(super) prepared: Option<Prepared>,
+    pub(super) prepared: Option<PreparedTransaction>,
     pub(super) follower: Option<Follower>,
     /// Families made so far, for names that are new.
     pub(super) made: usize,
@@ -62,7 +62,7 @@ pub(super) fn hand(sink: &mut dyn Sink, family: H, edit: &Edit, keys: usize) -> 
     }
 }
 
-struct Batch<'a>(&'a World, H);
+struct Batch<'a>(&'a ModelState, H);
 
 impl Sink for Batch<'_> {
     fn put(&mut self, family: H, key: &[u8], value: &[u8]) -> Result<()> {
@@ -124,7 +124,7 @@ impl Sink for Batch<'_> {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(world: &'a World, setting: &'a Setting) -> Writer<'a> {
+    pub(super) fn new(world: &'a ModelState, setting: &'a Setting) -> Writer<'a> {
         let tables = vec![Table::new(setting.keys); world.names().len()];
         Writer {
             world,

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::ptr;
 
-use super::{Answer, Family, Subject, at, c_path, c_text, show};
+use super::{CallResult, Family, LibraryState, at, c_path, c_text, show};
 use crate::api::c;
 use crate::api::{H, T};
 use crate::call::Bytes;
@@ -22,13 +22,13 @@ fn without_noop(batch: &[u8]) -> Vec<u8> {
     batch
 }
 
-/// Whether a batch holds nothing but what a log of Esker's says at its end.
+/// Returns whether a batch holds nothing but what a log of Esker's says at its end.
 fn is_end_of_log(batch: &[u8]) -> bool {
     const LOG_DATA: u8 = 0x03;
     matches!(batch, [_, _, _, _, _, _, _, _, 0, 0, 0, 0, LOG_DATA, _, word @ ..] if word.starts_with(b"esker.end:"))
 }
 
-impl Subject {
+impl LibraryState {
     pub(super) fn create_family(&mut self, name: &str) -> String {
         let (text, mut e) = (c_text(name), ptr::null_mut());
         let options = self.options_of(name);
@@ -251,7 +251,7 @@ impl Subject {
         }
     }
 
-    pub(super) fn approximate_sizes(&self, family: usize, ranges: &[(Bytes, Bytes)]) -> Answer {
+    pub(super) fn approximate_sizes(&self, family: usize, ranges: &[(Bytes, Bytes)]) -> CallResult {
         let ordered = ranges.iter().map(|(a, b)| {
             if self.in_order(family, a, b) {
                 (a, b)
@@ -278,7 +278,7 @@ impl Subject {
             sizes.as_mut_ptr(),
             &mut e
         );
-        Answer {
+        CallResult {
             text: self.ended(e),
             sizes,
         }
@@ -316,7 +316,7 @@ impl Subject {
         self.ended(e)
     }
 
-    /// What a string of options makes of fresh ones.
+    /// Applies a string of options to fresh ones.
     pub(super) fn options_string(&self, text: &str) -> String {
         let (base, made) = (c!(self, options_create), c!(self, options_create));
         let (text, mut e) = (c_text(text), ptr::null_mut());
@@ -370,7 +370,7 @@ impl Subject {
     }
 
     /// How many files there are is each library's business; that the list can be had is not.
-    pub(super) fn live_files(&self) -> Answer {
+    pub(super) fn live_files(&self) -> CallResult {
         let list = c!(self, livefiles, self.db);
         if list.is_null() {
             return String::from("none").into();
@@ -379,7 +379,7 @@ impl Subject {
             (0..c!(self, livefiles_count, list)).map(|i| c!(self, livefiles_entries, list, i));
         let entries: u64 = entries.sum();
         c!(self, livefiles_destroy, list);
-        Answer {
+        CallResult {
             text: "answered".into(),
             sizes: vec![entries],
         }

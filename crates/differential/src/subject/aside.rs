@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::ptr;
 
-use super::open::{Mode, Opened};
-use super::{Answer, Subject, at, c_path, c_text};
+use super::open::{Mode, OpenDatabase};
+use super::{CallResult, LibraryState, at, c_path, c_text};
 use crate::api::H;
 use crate::api::c;
 use crate::call::{Bytes, Entry};
@@ -42,9 +42,9 @@ fn remove(path: &Path) {
     let _ = std::fs::remove_dir_all(path);
 }
 
-impl Subject {
+impl LibraryState {
     /// Opens a fresh database of one family in `place`; an error's text when it cannot.
-    fn fresh(&self, place: &Path, mode: Mode<'_>) -> Result<Opened, String> {
+    fn fresh(&self, place: &Path, mode: Mode<'_>) -> Result<OpenDatabase, String> {
         remove(place);
         self.open_at(place, &["default".to_owned()], mode)
     }
@@ -351,7 +351,7 @@ impl Subject {
         "ok".into()
     }
 
-    /// Whether the family's values may be in blob files.
+    /// Returns whether the family's values may be in blob files.
     pub(super) fn has_blobs(&self, family: usize) -> bool {
         self.base_options.contains("enable_blob_files") || self.family(family).name == "c2"
     }
@@ -363,7 +363,7 @@ impl Subject {
 
     /// Everything of a family in its lowest level, with no background work left: then numbers
     /// agree. They count versions that snapshots keep, so these are given back.
-    pub(super) fn settled(&mut self, family: usize) -> Answer {
+    pub(super) fn settled(&mut self, family: usize) -> CallResult {
         while !self.snapshots.is_empty() {
             self.snapshot_drop(0);
         }
@@ -406,7 +406,7 @@ impl Subject {
             let size = self.property_int(family, "rocksdb.estimate-live-data-size");
             vec![size.parse().unwrap_or(u64::MAX)]
         };
-        Answer {
+        CallResult {
             text: said.join(", "),
             sizes,
         }

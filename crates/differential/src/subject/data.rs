@@ -3,13 +3,13 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use super::{Subject, at, show};
+use super::{LibraryState, at, show};
 use crate::api::c;
 use crate::api::{H, T, V};
 use crate::call::{Bytes, Record, WriteFlags};
 use crate::callbacks::{self, bytes, reversed};
 
-impl Subject {
+impl LibraryState {
     pub(super) fn put(&self, family: usize, key: &[u8], value: &[u8]) -> String {
         let (cf, mut e) = (self.handle(family), ptr::null_mut());
         let (k, v) = (at(key), at(value));
@@ -148,7 +148,7 @@ impl Subject {
         self.ended(e)
     }
 
-    /// Whether this run deletes ranges in the family.
+    /// Returns whether this run deletes ranges in the family.
     pub(super) fn may_delete_ranges(&self, family: usize) -> bool {
         self.own_order_ranges || !self.is_reversed(family)
     }
@@ -402,7 +402,7 @@ impl Subject {
         self.value_or_error(value, size, e)
     }
 
-    /// What a pinned slice holds; gives it back.
+    /// Reads a pinned slice, and releases it.
     pub(super) fn pinned(&self, slice: H) -> String {
         if slice.is_null() {
             return "none".into();

@@ -2,13 +2,13 @@
 
 use std::ptr;
 
-use super::{OpenIter, Subject, at, hash, show};
+use super::{LibraryState, OpenIter, at, hash, show};
 use crate::api::H;
 use crate::api::c;
 use crate::call::{IterPlan, Order, Step};
 use crate::callbacks::bytes;
 
-impl Subject {
+impl LibraryState {
     /// Where an iterator stands, or how it ended.
     pub(super) fn position(&self, iter: H) -> String {
         if c!(self, iter_valid, iter) == 0 {

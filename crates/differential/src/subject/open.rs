@@ -4,7 +4,7 @@ use std::ffi::{CString, c_int};
 use std::path::Path;
 use std::ptr;
 
-use super::{Family, Subject, c_path, c_text};
+use super::{Family, LibraryState, c_path, c_text};
 use crate::api::H;
 use crate::api::c;
 use crate::callbacks;
@@ -12,7 +12,7 @@ use crate::options::{self, Setting};
 use crate::{Failure, Result};
 
 /// Handles and names of what one open call opened.
-pub(super) struct Opened {
+pub(super) struct OpenDatabase {
     pub(super) db: H,
     pub(super) families: Vec<Family>,
 }
@@ -32,8 +32,8 @@ pub(super) enum Mode<'a> {
 /// The names of families whose options differ; all others have those of the first.
 const NAMES: &[&str] = &["default", "rev", "c0", "c1", "c2", "c3"];
 
-impl Subject {
-    /// Whether the library takes this text of options.
+impl LibraryState {
+    /// Returns whether the library takes this text of options.
     pub(crate) fn accepts(&self, text: &str) -> bool {
         let (base, made) = (c!(self, options_create), c!(self, options_create));
         let (text, mut e) = (c_text(text), ptr::null_mut());
@@ -152,7 +152,7 @@ impl Subject {
         path: &Path,
         names: &[String],
         mode: Mode<'_>,
-    ) -> std::result::Result<Opened, String> {
+    ) -> std::result::Result<OpenDatabase, String> {
         let path = c_path(path);
         let texts: Vec<CString> = names.iter().map(|name| c_text(name)).collect();
         let pointers: Vec<_> = texts.iter().map(|text| text.as_ptr()).collect();
@@ -259,14 +259,14 @@ impl Subject {
             name: name.clone(),
             handle,
         });
-        Ok(Opened {
+        Ok(OpenDatabase {
             db,
             families: families.collect(),
         })
     }
 
     /// Gives back what was opened beside the database.
-    pub(super) fn close_side(&self, opened: Opened) {
+    pub(super) fn close_side(&self, opened: OpenDatabase) {
         for family in opened.families {
             c!(self, column_family_handle_destroy, family.handle);
         }
@@ -333,7 +333,7 @@ impl Subject {
         names
     }
 
-    /// What comes of opening twice, and of opening without some families.
+    /// Opens the database twice, and without some families.
     pub(super) fn open_without(&mut self) -> String {
         let names = self.names();
         let path = self.base.join("db");

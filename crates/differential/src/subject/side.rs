@@ -1,10 +1,10 @@
-//! What happens beside the database: checkpoints, backups, table files, other ways to open it.
+//! Operations beside the database: checkpoints, backups, table files, other ways to open it.
 
 use std::path::Path;
 use std::ptr;
 
 use super::open::Mode;
-use super::{Subject, at, c_path};
+use super::{LibraryState, at, c_path};
 use crate::api::c;
 use crate::call::{Bytes, Entry};
 use crate::callbacks;
@@ -14,7 +14,7 @@ fn remove(path: &Path) {
     let _ = std::fs::remove_dir_all(path);
 }
 
-impl Subject {
+impl LibraryState {
     /// The digests of a database that nobody else has open, or is read beside its owner.
     pub(crate) fn digest_directory(&self, path: &Path, names: &[String]) -> String {
         match self.open_at(path, names, Mode::ReadOnly) {

@@ -3,7 +3,7 @@
 use std::ptr;
 
 use super::open::Mode;
-use super::{Subject, at};
+use super::{LibraryState, at};
 use crate::api::c;
 use crate::api::{H, T, V};
 use crate::call::{Bytes, Record, TxnStep};
@@ -15,7 +15,7 @@ enum Owner {
     Pessimistic(H),
 }
 
-impl Subject {
+impl LibraryState {
     /// Closes, opens as a database of transactions, plays the script, and opens again.
     pub(super) fn transactions(&mut self, script: &[TxnStep], mode: Mode<'_>) -> String {
         self.mark();
@@ -114,7 +114,7 @@ impl Subject {
         self.ended(e)
     }
 
-    /// What the transaction reads at its own snapshot.
+    /// Reads at the transaction's own snapshot.
     fn get_at_snapshot(&self, txn: H, family: usize, key: &[u8]) -> String {
         let snapshot = c!(self, transaction_get_snapshot, txn);
         if snapshot.is_null() {

@@ -297,10 +297,10 @@ fn change_file((name, bytes): &mut (String, Vec<u8>), source: &mut Source<'_>) {
 // ---- a directory ----
 
 /// What a database says: every entry it shows, or that reading failed.
-type Said = BTreeMap<String, (Vec<(Vec<u8>, Vec<u8>)>, bool)>;
+type DatabaseText = BTreeMap<String, (Vec<(Vec<u8>, Vec<u8>)>, bool)>;
 
-fn read_all(db: &Db) -> Said {
-    let mut said = Said::new();
+fn read_all(db: &Db) -> DatabaseText {
+    let mut said = DatabaseText::new();
     for family in db.families() {
         let (mut entries, mut it) = (Vec::new(), db.iter_cf(&family));
         it.seek_to_first();
@@ -378,7 +378,7 @@ fn writable(world: &SimEnv, files: &Parts, mode: &str) {
 }
 
 /// Nothing that was there is gone or another, and nothing new stands beside it.
-fn unchanged(before: &Listing, after: &Listing, why: &Error) {
+fn unchanged(before: &FileContents, after: &FileContents, why: &Error) {
     for (path, bytes) in before {
         assert!(
             after.get(path) == Some(bytes),
@@ -389,7 +389,7 @@ fn unchanged(before: &Listing, after: &Listing, why: &Error) {
     assert!(new.is_empty(), "{new:?} made by an open that failed: {why}");
 }
 
-type Listing = BTreeMap<String, Arc<Vec<u8>>>;
+type FileContents = BTreeMap<String, Arc<Vec<u8>>>;
 
 fn readable(world: &SimEnv, files: &Parts) {
     let disk = disk_of(DIR, files);

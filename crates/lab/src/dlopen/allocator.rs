@@ -1,4 +1,4 @@
-//! What the allocator of a loaded library says of itself.
+//! Figures of the allocator of a loaded library.
 //!
 //! The library's memory is not this program's: it calls `malloc`, which is the system's unless the
 //! library brings another one along. Jemalloc and glibc tell; others do not.
@@ -6,15 +6,15 @@
 use std::ffi::c_void;
 
 use super::api::Api;
-use crate::allocated::{Allocated, EngineAllocator};
+use crate::allocated::{AllocatorBytes, EngineAllocator};
 
 /// The figures of the allocators that the library may use.
 pub(super) fn of(api: &Api) -> EngineAllocator {
     let both = [jemalloc(api), glibc(api)].into_iter().flatten();
-    EngineAllocator::Own(both.reduce(Allocated::with))
+    EngineAllocator::Own(both.reduce(AllocatorBytes::with))
 }
 
-fn jemalloc(api: &Api) -> Option<Allocated> {
+fn jemalloc(api: &Api) -> Option<AllocatorBytes> {
     let control = api.mallctl?;
     let (mut now, mut size) = (1u64, size_of::<u64>());
     let new = (&raw mut now).cast::<c_void>();
@@ -37,13 +37,13 @@ fn jemalloc(api: &Api) -> Option<Allocated> {
         (code == 0).then_some(bytes as u64)
     };
     // One that is loaded and not used has next to nothing.
-    Allocated::read(read).filter(Allocated::is_used)
+    AllocatorBytes::read(read).filter(AllocatorBytes::is_used)
 }
 
-fn glibc(api: &Api) -> Option<Allocated> {
+fn glibc(api: &Api) -> Option<AllocatorBytes> {
     // SAFETY: it takes nothing and returns a struct of numbers.
     let info = unsafe { (api.mallinfo2?)() };
     let system = (info.arena + info.mapped) as u64;
     let given = (info.used + info.mapped) as u64;
-    Some(Allocated::in_heaps(given, system)).filter(Allocated::is_used)
+    Some(AllocatorBytes::in_heaps(given, system)).filter(AllocatorBytes::is_used)
 }

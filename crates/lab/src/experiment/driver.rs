@@ -49,7 +49,7 @@ pub fn run(
         state,
         scratch: &scratch,
         record: begin(experiment, request, state, &plan, command, &scratch)?,
-        bar: Bar::new(&plan, request),
+        bar: RunProgress::new(&plan, request),
         plan,
         told: Vec::new(),
     };
@@ -170,7 +170,7 @@ struct Driver<'a> {
     scratch: &'a Path,
     record: Record,
     plan: Plan,
-    bar: Bar,
+    bar: RunProgress,
     /// Steps of which it was said that engines do other work.
     told: Vec<usize>,
 }
@@ -278,7 +278,7 @@ impl Driver<'_> {
         let first = self.plan.first_step(key.chain);
         let (mut engine, bar) = (self.record.engines[key.engine].clone(), &self.bar);
         bar.begin(&engine.name, key, self.request.pairs);
-        let mut others = Others::begin(self.record.host.processors);
+        let mut others = ForeignLoad::begin(self.record.host.processors);
         let mut keep = |step: usize, mut outcome: Outcome| {
             outcome.others = others.until_now();
             (outcome.step, outcome.engine) = (first + step, key.engine);
@@ -332,16 +332,16 @@ fn about(seconds: u64) -> String {
 }
 
 /// The part of the processors that others took between steps that are kept.
-struct Others {
+struct ForeignLoad {
     processors: usize,
     since: Instant,
     before: Busy,
     last: Option<f64>,
 }
 
-impl Others {
-    fn begin(processors: usize) -> Others {
-        Others {
+impl ForeignLoad {
+    fn begin(processors: usize) -> ForeignLoad {
+        ForeignLoad {
             processors,
             since: Instant::now(),
             before: Busy::now(),
@@ -364,13 +364,13 @@ impl Others {
 }
 
 /// Progress: a bar on a terminal, a line for each run otherwise.
-struct Bar {
+struct RunProgress {
     bar: Option<ProgressBar>,
     run: std::cell::RefCell<String>,
 }
 
-impl Bar {
-    fn new(plan: &Plan, request: &Request) -> Bar {
+impl RunProgress {
+    fn new(plan: &Plan, request: &Request) -> RunProgress {
         let steps = plan.steps().len() * request.engines.len() * request.pairs * 2;
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = "{bar:24} {pos}/{len} steps, {elapsed} of about {duration}: {msg}";
@@ -378,7 +378,7 @@ impl Bar {
             ProgressBar::new(steps as u64)
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
-        Bar {
+        RunProgress {
             bar,
             run: std::cell::RefCell::default(),
         }

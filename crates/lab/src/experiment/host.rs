@@ -81,8 +81,8 @@ fn gib(bytes: u64) -> String {
     format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
 }
 
-/// What the machine is, with the filesystem of `directory`, and what is wrong with it for a
-/// database of `bytes`.
+/// Describes the machine and the filesystem of `directory`, with warnings for a database of
+/// `bytes`.
 pub fn host(directory: &Path, bytes: u64) -> Host {
     let mut facts = vec![("machine".to_string(), process::machine())];
     let mut warnings = Vec::new();

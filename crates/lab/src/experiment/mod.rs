@@ -1,4 +1,4 @@
-//! What an experiment of `esker lab` is, and how one is run.
+//! The interface of an experiment of `esker lab`, and its run.
 //!
 //! An [`Experiment`] declares its name, its settings at the quick and at the full size, the engines
 //! that it can drive, and a [`Plan`]: chains of steps. The steps of one chain work on one database
@@ -35,13 +35,13 @@ pub trait Experiment: Sync {
     /// The word on the command line.
     fn name(&self) -> &'static str;
 
-    /// What is asked, as the headline of the page.
+    /// Returns the question, as the headline of the page.
     fn title(&self) -> &'static str;
 
     /// One line for the list of experiments.
     fn help(&self) -> &'static str;
 
-    /// What the steps do and what they show, in a few sentences for the page and the help.
+    /// Describes the steps and their figures, in a few sentences for the page and the help.
     fn about(&self) -> &'static str;
 
     /// The settings that it has, each with its value at the quick and at the full size.
@@ -65,7 +65,7 @@ pub trait Experiment: Sync {
         other.unwrap_or(0)
     }
 
-    /// Whether it can drive an engine at all.
+    /// Checks that it can drive an engine at all.
     ///
     /// # Errors
     /// Why not, in a sentence.
@@ -77,8 +77,8 @@ pub trait Experiment: Sync {
     /// Settings that make no sense.
     fn plan(&self, request: &Request) -> Result<Plan>;
 
-    /// What is known of an engine before it runs: name, version, hash. `missing` says why it cannot
-    /// be run here, and leaves it out of the runs.
+    /// Describes an engine before it runs: name, version, hash. `missing` says why it cannot be run
+    /// here, and leaves it out of the runs.
     ///
     /// # Errors
     /// A failure that should end the experiment.
@@ -133,7 +133,7 @@ impl Run<'_> {
         (self.progress)(step, rate);
     }
 
-    /// The same as a function of its own, for use beside the run.
+    /// Returns the progress as a function of its own, for use beside the run.
     pub fn progress(&self) -> &dyn Fn(&str, f64) {
         self.progress
     }

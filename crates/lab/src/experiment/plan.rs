@@ -75,7 +75,7 @@ impl EngineSpec {
         &self.text[..end.unwrap_or(self.text.len())]
     }
 
-    /// What stands between the colon and the options: the path of a library.
+    /// Returns the text between the colon and the options: the path of a library.
     pub fn path(&self) -> Option<&str> {
         let (_, rest) = self.text.split_once(':')?;
         Some(rest.split('?').next().unwrap_or(rest))
@@ -87,7 +87,7 @@ impl EngineSpec {
     }
 }
 
-/// What was asked for.
+/// The request of the command line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// The experiment.

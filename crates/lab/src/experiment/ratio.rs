@@ -7,7 +7,7 @@
 use super::record::{Aim, Outcome, Record};
 use crate::compare::Ratio;
 
-/// What a ratio says.
+/// The meaning of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The whole interval is beyond the threshold, to the good.
@@ -34,7 +34,7 @@ pub fn of(record: &Record, step: usize, engine: usize) -> Option<Ratio> {
     of_figure(record, step, engine, &info.figure, info.aim)
 }
 
-/// The same for any figure.
+/// Returns the ratio of any figure.
 pub fn of_figure(
     record: &Record,
     step: usize,
@@ -118,7 +118,7 @@ fn sign_test(ratios: &[f64]) -> f64 {
     (2.0 * tail * 0.5f64.powi(n as i32)).min(1.0)
 }
 
-/// Whether `pairs` can tell anything apart in `steps` steps at all.
+/// Returns whether `pairs` can tell anything apart in `steps` steps at all.
 pub fn can_tell_apart(pairs: usize, steps: usize) -> bool {
     sign_test(&vec![2.0; 2 * pairs]) * steps as f64 <= WRONG
 }
@@ -156,7 +156,7 @@ pub fn told_apart(record: &Record, engine: usize) -> Vec<(usize, Ratio)> {
     out
 }
 
-/// What a ratio says.
+/// The meaning of a ratio.
 pub fn verdict(ratio: &Ratio) -> Verdict {
     match ratio.verdict() {
         "win" => Verdict::Win,

@@ -25,11 +25,11 @@ pub struct Record {
     pub meaning: u32,
     /// The name on the command line.
     pub experiment: String,
-    /// What is asked, as a headline.
+    /// The question, as a headline.
     pub title: String,
-    /// What the steps do, in a few sentences.
+    /// Description of the steps, in a few sentences.
     pub about: String,
-    /// Whether the quick size was taken.
+    /// True if the quick size was taken.
     pub quick: bool,
     /// How often the order A B B A was run.
     pub pairs: usize,
@@ -41,7 +41,7 @@ pub struct Record {
     pub began: u64,
     /// Seconds since 1970 when the last step ended.
     pub ended: u64,
-    /// Whether every planned step was run.
+    /// True if every planned step was run.
     pub complete: bool,
     /// The machine.
     pub host: Host,
@@ -51,13 +51,13 @@ pub struct Record {
     pub base: usize,
     /// The steps in their order.
     pub steps: Vec<Step>,
-    /// What each step on each engine gave, in the order of running.
+    /// Results of each step on each engine, in the order of running.
     pub results: Vec<Outcome>,
     /// Tables that the experiment adds.
     pub tables: Vec<Table>,
     /// Sentences that the experiment adds to the verdict.
     pub sentences: Vec<String>,
-    /// What weakens or invalidates figures.
+    /// Reasons that weaken or invalidate figures.
     pub flags: Vec<Flag>,
 }
 
@@ -69,7 +69,7 @@ pub struct Host {
     pub processors: usize,
     /// Name and value of each fact, in order: processors, memory, kernel, filesystem and so on.
     pub facts: Vec<(String, String)>,
-    /// What the preflight found wrong.
+    /// Warnings of the preflight.
     pub warnings: Vec<String>,
     /// The load average before each run.
     pub loads: Vec<f64>,
@@ -89,11 +89,11 @@ pub struct Engine {
     pub hash: String,
     /// The options that it ran with, by name, as it wrote them down itself.
     pub options: BTreeMap<String, String>,
-    /// What the linter says about them.
+    /// Findings of the linter about them.
     pub findings: Vec<String>,
     /// Why it was not run, if it could not be.
     pub missing: Option<String>,
-    /// What else is worth knowing: durability, how it was tuned.
+    /// Other notes: durability, how it was tuned.
     pub notes: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ pub struct Step {
     pub name: String,
     /// The chain that it belongs to: steps of one chain work on one database in order.
     pub chain: String,
-    /// What it does, in one line.
+    /// Its description, in one line.
     pub help: String,
     /// The figure that is compared, which is one of those of its results.
     pub figure: String,
@@ -144,7 +144,7 @@ pub enum Aim {
     Neither,
 }
 
-/// What one run of a step on one engine gave.
+/// Figures of one run of a step on one engine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outcome {
@@ -162,21 +162,21 @@ pub struct Outcome {
     pub thread_seconds: f64,
     /// The figures by name.
     pub figures: BTreeMap<String, Figure>,
-    /// What happened second by second.
+    /// Figures of each second.
     pub series: Vec<Second>,
     /// How writers were held back, by cause and kind.
     pub stalls: Vec<Stall>,
     /// Latencies in microseconds, from the end of one operation to the end of the next.
     pub latency: Latency,
-    /// The same from the time at which a paced operation should have begun.
+    /// Latencies from the time at which a paced operation should have begun.
     pub intended: Latency,
-    /// The same by kind of operation, where an experiment has several.
+    /// Latencies by kind of operation, where an experiment has several.
     pub operations: Vec<Operation>,
     /// The tree before the step.
     pub shape_before: Shape,
     /// The tree after the step.
     pub shape_after: Shape,
-    /// What the block device did.
+    /// Figures of the block device.
     pub device: Device,
     /// Resident memory by owner, in bytes.
     pub memory: Vec<(String, f64)>,
@@ -184,7 +184,7 @@ pub struct Outcome {
     pub write_amp: Vec<(String, f64)>,
     /// The rate that was asked for and the one that was reached, of a paced writer beside the step.
     pub target: Option<Target>,
-    /// What invalidates this run, in words.
+    /// Reasons that invalidate this run, in words.
     pub flags: Vec<String>,
     /// The part of all processors that other processes took meanwhile; none where that was not
     /// recorded.
@@ -233,7 +233,7 @@ pub struct Second {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stall {
-    /// What they waited for.
+    /// The cause of their wait.
     pub cause: String,
     /// `stopped`, `delayed` or `paced`.
     pub kind: String,
@@ -257,7 +257,7 @@ pub struct Latency {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Operation {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// How many were done.
     pub count: u64,
@@ -277,7 +277,7 @@ pub struct Shape {
     pub parts: Vec<(String, u64, f64)>,
 }
 
-/// What the block device did in a step, in the words of `iostat -x`.
+/// Figures of the block device in a step, in the words of `iostat -x`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Device {
@@ -299,7 +299,7 @@ pub struct Device {
     pub wareq_kb: f64,
 }
 
-/// What a paced writer was to do and what it did, in bytes a second.
+/// The target of a paced writer, and the rate that it reached, in bytes a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Target {
@@ -315,7 +315,7 @@ pub struct Target {
 pub struct Table {
     /// Its caption.
     pub title: String,
-    /// What it shows, in a sentence.
+    /// Its meaning, in a sentence.
     pub about: String,
     /// Heads of columns; the first column names the row.
     pub columns: Vec<String>,
@@ -329,13 +329,13 @@ pub struct Table {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Chart {
-    /// What runs to the right, with its unit.
+    /// The horizontal figure, with its unit.
     pub x: String,
-    /// What runs upward, with its unit.
+    /// The vertical figure, with its unit.
     pub y: String,
     /// Name and points of each line.
     pub lines: Vec<(String, Vec<(f64, f64)>)>,
-    /// Whether the axis to the right is logarithmic.
+    /// True if the axis to the right is logarithmic.
     pub log_x: bool,
 }
 

@@ -127,7 +127,7 @@ impl State {
         self.root.join("runs").join(key.name())
     }
 
-    /// Whether the chain of a run was run to its end.
+    /// Returns whether the chain of a run was run to its end.
     pub fn is_done(&self, key: RunKey) -> bool {
         self.of(key).join(DONE).exists()
     }
@@ -181,7 +181,7 @@ impl State {
         files.iter().map(|path| read_json(path)).collect()
     }
 
-    /// What was learned about the engines, where a run was made.
+    /// Returns the descriptions of the engines, where a run was made.
     pub fn engines(&self) -> Option<Vec<Engine>> {
         read_json(&self.root.join(ENGINES)).ok()
     }

@@ -1,4 +1,4 @@
-//! What weakens or invalidates figures: found in a record, said in a sentence each.
+//! Reasons that weaken or invalidate figures: found in a record, said in a sentence each.
 //!
 //! | kind | when |
 //! |---|---|
@@ -183,7 +183,7 @@ fn repeats(record: &Record, out: &mut Vec<Flag>) {
     out.push(flag("few-repeats", None, None, text));
 }
 
-/// What the runs of a step on an engine say of themselves.
+/// Collects the flags of the runs of a step on an engine.
 fn of_runs(record: &Record, step: usize, engine: usize, out: &mut Vec<Flag>) {
     let (name, info) = (&record.engines[engine].name, &record.steps[step]);
     let mut add = |kind: &str, text: String| {

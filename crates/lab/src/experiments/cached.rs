@@ -11,8 +11,8 @@ use crate::experiment::{Experiment, Run};
 use crate::{Failure, Result};
 
 use super::engine;
-use super::instructions::{self, Counted, How, count_all, not_counted};
-use super::recipe::{self, Part, Stage, on_tree, prepare, rate};
+use super::instructions::{self, CountedBenchmark, CountingPlan, count_all, not_counted};
+use super::recipe::{self, BenchmarkPart, Stage, on_tree, prepare, rate};
 use super::settings::setting;
 
 /// The experiment.
@@ -59,36 +59,36 @@ const SETTINGS: [Setting; 7] = [
     ),
 ];
 
-const COUNTED: [Counted; 5] = [
-    Counted {
+const COUNTED: [CountedBenchmark; 5] = [
+    CountedBenchmark {
         name: "readrandom",
         benchmark: "readrandom",
         before: &["fillseq", "compactall"],
         limit: "reads",
         flags: &[],
     },
-    Counted {
+    CountedBenchmark {
         name: "readseq",
         benchmark: "readseq",
         before: &["fillseq", "compactall", "readtocache"],
         limit: "reads",
         flags: &[],
     },
-    Counted {
+    CountedBenchmark {
         name: "readreverse",
         benchmark: "readreverse",
         before: &["fillseq", "compactall", "readtocache"],
         limit: "reads",
         flags: &[],
     },
-    Counted {
+    CountedBenchmark {
         name: "fwdrange",
         benchmark: "seekrandom",
         before: &["fillseq", "compactall"],
         limit: "reads",
         flags: &[],
     },
-    Counted {
+    CountedBenchmark {
         name: "revrange",
         benchmark: "seekrandom",
         before: &["fillseq", "compactall"],
@@ -165,7 +165,7 @@ impl Experiment for Cached {
         let stages = stages(request, value)?;
         let timed = recipe::chain("", &stages).steps.len();
         recipe::run(request, run, &stages)?;
-        let how = How {
+        let how = CountingPlan {
             flags: vec![
                 format!("--value_size={value}"),
                 "--disable_wal=true".into(),
@@ -186,7 +186,7 @@ impl Experiment for Cached {
 }
 
 /// The benchmarks whose instructions are counted; none without valgrind.
-fn counted(request: &Request) -> Result<impl Iterator<Item = &'static Counted>> {
+fn counted(request: &Request) -> Result<impl Iterator<Item = &'static CountedBenchmark>> {
     let is_on = instructions::are_counted(request)?;
     Ok(COUNTED.iter().filter(move |_| is_on))
 }
@@ -210,7 +210,8 @@ fn stages(request: &Request, value: u64) -> Result<Vec<Stage>> {
         cache(request, value)?,
         "--compression_type=none".to_string(),
     ];
-    let make = |parts: Vec<Part>, more: &[String]| on_tree(parts, &[&common[..], more].concat());
+    let make =
+        |parts: Vec<BenchmarkPart>, more: &[String]| on_tree(parts, &[&common[..], more].concat());
     let duration = format!("--duration={}", request.count("duration")?);
     let rate_limit = format!(
         "--background_write_rate_limit={}",

@@ -140,7 +140,7 @@ fn universal_table(_: &Request, record: &mut Record) {
     tell(record, &found);
 }
 
-/// What a configuration has more of than another one: what, figure, the one, the other.
+/// Figures of which a configuration has more than another one: what, figure, the one, the other.
 const UNIVERSAL_DIRECTIONS: [(&str, &str, &str, &str); 6] = [
     (
         "none takes more space than LZ4",

@@ -10,9 +10,9 @@ pub(super) struct Direction {
     pub(super) engine: usize,
     /// Where it was measured: a tree, a number of threads.
     pub(super) place: String,
-    /// What was published, as a clause.
+    /// The published result, as a clause.
     pub(super) what: &'static str,
-    /// What was measured here.
+    /// The ratio that was measured here.
     pub(super) ratio: f64,
 }
 

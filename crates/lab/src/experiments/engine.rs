@@ -81,7 +81,7 @@ pub(super) fn program(engine: &EngineSpec) -> (Option<PathBuf>, String) {
     (path.map(PathBuf::from), own)
 }
 
-/// What stands in front of the options that are the laboratory's own and not the engine's.
+/// The prefix of the options that are the laboratory's own and not the engine's.
 const LABORATORY: &str = "lab.";
 
 /// The option by which an engine is slowed down.
@@ -100,7 +100,7 @@ pub(super) fn own_flags(engine: &EngineSpec) -> Vec<String> {
     parts(engine).0
 }
 
-/// What is known before it runs.
+/// Describes the engine before it runs.
 ///
 /// # Errors
 /// None so far.
@@ -230,7 +230,7 @@ fn insert(out: &mut BTreeMap<String, String>, name: String, value: &str) {
     }
 }
 
-/// What the linter says of an OPTIONS file.
+/// Returns the findings of the linter about an OPTIONS file.
 fn findings(text: &str) -> Vec<String> {
     let Ok(loaded) = load_options_text(text, LoadRules::default()) else {
         return Vec::new();

@@ -16,11 +16,11 @@ use super::settings::tree_and;
 
 /// A benchmark whose instructions are counted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Counted {
-    /// What the step calls it.
+pub(super) struct CountedBenchmark {
+    /// Its name in the step.
     pub(super) name: &'static str,
     pub(super) benchmark: &'static str,
-    /// What has to run before it.
+    /// Benchmarks that run before it.
     pub(super) before: &'static [&'static str],
     /// The flag that says how many operations it does.
     pub(super) limit: &'static str,
@@ -28,7 +28,7 @@ pub(super) struct Counted {
     pub(super) flags: &'static [&'static str],
 }
 
-impl Counted {
+impl CountedBenchmark {
     pub(super) fn step(&self) -> Step {
         Step {
             name: format!("instructions of {}", self.name),
@@ -48,7 +48,7 @@ fn valgrind() -> Option<PathBuf> {
     all.find(|path| path.is_file())
 }
 
-/// Whether instructions are counted: they are wanted, and valgrind is there.
+/// Returns whether instructions are counted: they are wanted, and valgrind is there.
 ///
 /// # Errors
 /// The setting is no number.
@@ -67,9 +67,9 @@ pub(super) fn not_counted(request: &Request) -> Option<Flag> {
     })
 }
 
-/// What is measured beside instructions, and how.
+/// Measurements beside instructions.
 #[derive(Debug, Clone, Default)]
-pub(super) struct How {
+pub(super) struct CountingPlan {
     /// Flags of all benchmarks behind those of the tree.
     pub(super) flags: Vec<String>,
     /// Simulates caches.
@@ -92,8 +92,8 @@ pub(super) fn count_all(
     request: &Request,
     run: &mut Run<'_>,
     timed: usize,
-    all: impl Iterator<Item = &'static Counted>,
-    how: &How,
+    all: impl Iterator<Item = &'static CountedBenchmark>,
+    how: &CountingPlan,
 ) -> Result<()> {
     for (at, counted) in all.enumerate() {
         if interrupt::stopped() {
@@ -107,7 +107,12 @@ pub(super) fn count_all(
 }
 
 /// Instructions of an operation: what a run with more operations has more, over those.
-fn count(request: &Request, run: &Run<'_>, counted: &Counted, how: &How) -> Result<Outcome> {
+fn count(
+    request: &Request,
+    run: &Run<'_>,
+    counted: &CountedBenchmark,
+    how: &CountingPlan,
+) -> Result<Outcome> {
     let few = request.count("instructions")?;
     let many = 2 * few;
     let mut texts = Vec::new();
@@ -139,8 +144,8 @@ fn count(request: &Request, run: &Run<'_>, counted: &Counted, how: &How) -> Resu
 fn callgrind(
     request: &Request,
     run: &Run<'_>,
-    counted: &Counted,
-    how: &How,
+    counted: &CountedBenchmark,
+    how: &CountingPlan,
     (operations, most): (u64, u64),
 ) -> Result<String> {
     let file = run.directory.with_file_name("callgrind.out");

@@ -167,7 +167,7 @@ const RATES: [(&str, Rate); 2] = [
 struct Rates {
     /// The fixed splits with the percentage of the cache.
     fixed: Vec<(u64, Vec<Option<f64>>)>,
-    /// What `memory_budget` made of each phase.
+    /// Rates of each phase with `memory_budget`.
     budget: Option<Vec<Option<f64>>>,
 }
 

@@ -152,7 +152,8 @@ fn cache_tables(request: &Request, record: &mut Record) {
     tell(record, &found);
 }
 
-/// What of the clock, of threads and of writers was published; `value` gives the rate of a step.
+/// Compares with the published results about the clock, threads and writers; `value` gives the rate
+/// of a step.
 fn cache_directions(
     engines: &[usize],
     threads: &[u64],

@@ -86,7 +86,7 @@ const WRITE_AMP: [(&str, &str); 4] = [
     ("device", "w_amp_device"),
 ];
 
-/// Whether a signal ended the benchmark early.
+/// Returns whether a signal ended the benchmark early.
 pub(super) fn is_cut_short(row: &Row) -> bool {
     row.json()["cut_short"].as_bool().unwrap_or(false)
 }

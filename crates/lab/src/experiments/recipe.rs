@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::bench::{Bar, run_engine};
+use crate::bench::{BenchProgress, run_engine};
 use crate::child::Child;
 use crate::experiment::Run;
 use crate::experiment::plan::{Chain, Request};
@@ -23,7 +23,7 @@ use super::settings::tree_and;
 
 /// One benchmark of a stage.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Part {
+pub(super) struct BenchmarkPart {
     /// Its name for `--benchmarks`.
     pub(super) benchmark: &'static str,
     /// The step that it is; none for what only prepares.
@@ -33,12 +33,12 @@ pub(super) struct Part {
 /// One process.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Stage {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<BenchmarkPart>,
     pub(super) flags: Vec<String>,
 }
 
 /// A stage of these benchmarks.
-pub(super) fn stage(parts: Vec<Part>, flags: &[&str]) -> Stage {
+pub(super) fn stage(parts: Vec<BenchmarkPart>, flags: &[&str]) -> Stage {
     Stage {
         parts,
         flags: flags.iter().map(|flag| (*flag).to_string()).collect(),
@@ -46,7 +46,7 @@ pub(super) fn stage(parts: Vec<Part>, flags: &[&str]) -> Stage {
 }
 
 /// A stage of these benchmarks on the tree of the scripts.
-pub(super) fn on_tree(parts: Vec<Part>, flags: &[String]) -> Stage {
+pub(super) fn on_tree(parts: Vec<BenchmarkPart>, flags: &[String]) -> Stage {
     Stage {
         parts,
         flags: tree_and(flags),
@@ -54,16 +54,16 @@ pub(super) fn on_tree(parts: Vec<Part>, flags: &[String]) -> Stage {
 }
 
 /// A benchmark that prepares.
-pub(super) fn prepare(benchmark: &'static str) -> Part {
-    Part {
+pub(super) fn prepare(benchmark: &'static str) -> BenchmarkPart {
+    BenchmarkPart {
         benchmark,
         step: None,
     }
 }
 
 /// A benchmark whose rate is compared.
-pub(super) fn rate(benchmark: &'static str, name: &str, help: &str) -> Part {
-    Part {
+pub(super) fn rate(benchmark: &'static str, name: &str, help: &str) -> BenchmarkPart {
+    BenchmarkPart {
         benchmark,
         step: Some(Step {
             name: name.to_string(),
@@ -77,8 +77,8 @@ pub(super) fn rate(benchmark: &'static str, name: &str, help: &str) -> Part {
 }
 
 /// A benchmark whose seconds are shown, and not counted for the verdict.
-pub(super) fn seconds(benchmark: &'static str, name: &str, help: &str) -> Part {
-    Part {
+pub(super) fn seconds(benchmark: &'static str, name: &str, help: &str) -> BenchmarkPart {
+    BenchmarkPart {
         benchmark,
         step: Some(Step {
             name: name.to_string(),
@@ -134,7 +134,7 @@ fn age(request: &Request) -> Result<u64> {
     }
 }
 
-/// What a page says of an aged database.
+/// Returns the sentence of a page about an aged database.
 pub(super) fn age_sentence(request: &Request) -> Option<String> {
     let times = age(request).ok().filter(|times| *times > 0)?;
     Some(format!(
@@ -240,10 +240,11 @@ pub(super) fn run(request: &Request, run: &mut Run<'_>, stages: &[Stage]) -> Res
 
 /// How far what the engine counts is from what was written.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Books {
+struct ByteBalance {
     /// Log, flushes and compactions against what the process wrote, in percent of the latter.
     parts_off: f64,
-    /// What the process wrote, less what it gave up, against the device, in percent of the latter.
+    /// Bytes that the process wrote, less those that it gave up, against those of the device, in
+    /// percent of the latter.
     device_off: f64,
 }
 
@@ -252,7 +253,7 @@ const LEAST_WRITTEN: f64 = 32.0 * 1_048_576.0;
 
 /// The books of a process: all its benchmarks together, since a compaction that begins in one may
 /// end in the next. `None` where work was left at the end, or too little was written.
-fn books(rows: &[Row]) -> Option<Books> {
+fn books(rows: &[Row]) -> Option<ByteBalance> {
     let is_quiet = rows.last()?.test == "waitforcompaction";
     let sum = |name: &str| rows.iter().map(|row| row.number(name)).sum::<Option<f64>>();
     let (parts, kept) = (sum("written_bytes")?, sum("device_write_bytes")?);
@@ -263,14 +264,14 @@ fn books(rows: &[Row]) -> Option<Books> {
         return None;
     }
     let device = sum("device_written_bytes").filter(|bytes| *bytes > 0.0);
-    Some(Books {
+    Some(ByteBalance {
         parts_off: off(parts, written),
         device_off: device.map_or(f64::NAN, |device| off(kept, device)),
     })
 }
 
-/// What an operation of each benchmark takes of the client alone, in microseconds; measured once
-/// for each engine, in a tenth of the operations.
+/// Measures the time of the client alone for an operation of each benchmark, in microseconds;
+/// measured once for each engine, in a tenth of the operations.
 fn client_alone(run: &Run<'_>, flags: &[String]) -> Result<Vec<(String, f64)>> {
     if run.pair > 0 || run.turn > 0 || interrupt::stopped() {
         return Ok(Vec::new());
@@ -290,7 +291,7 @@ fn client_alone(run: &Run<'_>, flags: &[String]) -> Result<Vec<(String, f64)>> {
     // What reads a whole database would not come to an end here.
     flags.set("use_existing_db", "false")?;
     let path = run.directory.with_file_name("null");
-    let rows = run_engine(&flags, "null", &path, &|_| {}, &Bar::new(false))?;
+    let rows = run_engine(&flags, "null", &path, &|_| {}, &BenchProgress::new(false))?;
     let _ = fs::remove_dir_all(&path);
     let each = |row: Row| Some((row.test.clone(), row.number("usec_op")?));
     Ok(rows.into_iter().filter_map(each).collect())

@@ -21,8 +21,8 @@ use crate::experiment::{Experiment, Run, driver};
 use crate::{Failure, Result, interrupt};
 
 use super::engine;
-use super::instructions::{self, Counted, How, count_all, not_counted};
-use super::recipe::{self, Part, Stage, on_tree, prepare, rate};
+use super::instructions::{self, CountedBenchmark, CountingPlan, count_all, not_counted};
+use super::recipe::{self, BenchmarkPart, Stage, on_tree, prepare, rate};
 use super::settings::{AGE, ENTRY, setting};
 pub(super) use planted::plant;
 
@@ -108,7 +108,9 @@ impl Experiment for Regress {
         let stages = chosen(request)?;
         recipe::check(request, &stages)?;
         let mut chain = recipe::chain("", &stages);
-        chain.steps.extend(counted(request)?.map(Counted::step));
+        chain
+            .steps
+            .extend(counted(request)?.map(CountedBenchmark::step));
         if chain.steps.is_empty() {
             let text = "--only names counts of instructions alone, which need valgrind";
             return Err(Failure::new(text));
@@ -131,7 +133,13 @@ impl Experiment for Regress {
         if timed > 0 {
             recipe::run(request, run, &stages)?;
         }
-        count_all(request, run, timed, counted(request)?, &How::default())
+        count_all(
+            request,
+            run,
+            timed,
+            counted(request)?,
+            &CountingPlan::default(),
+        )
     }
 
     fn finish(&self, request: &Request, record: &mut Record) {
@@ -194,7 +202,7 @@ fn chosen(request: &Request) -> Result<Vec<Stage>> {
         let text = format!("--only={wrong}: the steps are {}", names.join(", "));
         return Err(Failure::new(text));
     }
-    let is_wanted = |part: &Part| {
+    let is_wanted = |part: &BenchmarkPart| {
         let step = part.step.as_ref();
         step.is_none_or(|step| only.contains(&step.name.as_str()))
     };
@@ -214,7 +222,7 @@ fn chosen(request: &Request) -> Result<Vec<Stage>> {
     Ok(stages)
 }
 
-/// Whether a stage fills the database that the others use.
+/// Returns whether a stage fills the database that the others use.
 fn is_load(stage: &Stage) -> bool {
     stage
         .parts
@@ -223,7 +231,7 @@ fn is_load(stage: &Stage) -> bool {
 }
 
 /// The benchmarks whose instructions are counted; none without valgrind.
-fn counted(request: &Request) -> Result<impl Iterator<Item = &'static Counted>> {
+fn counted(request: &Request) -> Result<impl Iterator<Item = &'static CountedBenchmark>> {
     let is_on = instructions::are_counted(request)?;
     let only: Vec<String> = request
         .words("only")
@@ -247,7 +255,7 @@ fn stages(request: &Request) -> Result<Vec<Stage>> {
         "--background_write_rate_limit={}",
         request.count("rate")? << 20
     );
-    let make = |parts: Vec<Part>, more: &[&str]| {
+    let make = |parts: Vec<BenchmarkPart>, more: &[&str]| {
         let more = more.iter().map(|flag| (*flag).to_string());
         let all: Vec<String> = common.iter().cloned().chain(more).collect();
         on_tree(parts, &all)
@@ -333,22 +341,22 @@ fn stages(request: &Request) -> Result<Vec<Stage>> {
     ])
 }
 
-const COUNTED: [Counted; 3] = [
-    Counted {
+const COUNTED: [CountedBenchmark; 3] = [
+    CountedBenchmark {
         name: "fillrandom",
         benchmark: "fillrandom",
         before: &[],
         limit: "num",
         flags: &[],
     },
-    Counted {
+    CountedBenchmark {
         name: "readrandom",
         benchmark: "readrandom",
         before: &["fillrandom"],
         limit: "reads",
         flags: &[],
     },
-    Counted {
+    CountedBenchmark {
         name: "seekrandom",
         benchmark: "seekrandom",
         before: &["fillrandom"],

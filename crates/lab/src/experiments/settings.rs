@@ -1,4 +1,4 @@
-//! What recipes have in common: settings, and the tree of RocksDB's comparison scripts.
+//! Common parts of recipes: settings, and the tree of RocksDB's comparison scripts.
 
 use crate::experiment::plan::Setting;
 pub(super) use crate::experiment::plan::setting;

@@ -14,9 +14,9 @@ use crate::benchmarks::{BENCHMARKS, CODEC_BENCHMARKS, NOT_OFFERED};
 /// The names of the flags of RocksDB 11.8's `db_bench`, a line each.
 pub const ROCKSDB_FLAGS: &str = include_str!("names-11.8.txt");
 
-/// What becomes of a flag in the end, with the reason where there is one.
+/// The final fate of a flag, with the reason where there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum FlagFate {
     /// It does what it says.
     Used,
     /// It is taken, and needs nothing here.
@@ -33,22 +33,22 @@ fn info(name: &str) -> Option<&'static Info> {
     db.or(family).or(table)
 }
 
-/// What becomes of a flag with Esker's engine.
-pub fn outcome(flag: &Flag) -> Outcome {
+/// Returns the fate of a flag with Esker's engine.
+pub fn outcome(flag: &Flag) -> FlagFate {
     let option = match flag.fate {
-        Fate::Run => return Outcome::Used,
-        Fate::Accepted(why) => return Outcome::Accepted(why.into()),
-        Fate::Refused(why) => return Outcome::Refused(why.into()),
+        Fate::Run => return FlagFate::Used,
+        Fate::Accepted(why) => return FlagFate::Accepted(why.into()),
+        Fate::Refused(why) => return FlagFate::Refused(why.into()),
         Fate::Option(name) | Fate::Table(name) => name,
     };
     match info(option).map(|info| info.fate) {
-        Some(OptionFate::Live) => Outcome::Used,
-        Some(OptionFate::Accepted(why)) => Outcome::Accepted(why.into()),
-        Some(OptionFate::Refused(why)) => Outcome::Refused(why.into()),
+        Some(OptionFate::Live) => FlagFate::Used,
+        Some(OptionFate::Accepted(why)) => FlagFate::Accepted(why.into()),
+        Some(OptionFate::Refused(why)) => FlagFate::Refused(why.into()),
         None if RETIRED.iter().any(|retired| retired.name == option) => {
-            Outcome::Accepted("RocksDB has given the option up, and parses it".into())
+            FlagFate::Accepted("RocksDB has given the option up, and parses it".into())
         }
-        None => Outcome::Refused("the engine does not know the option".into()),
+        None => FlagFate::Refused("the engine does not know the option".into()),
     }
 }
 
@@ -72,9 +72,9 @@ fn text(flag: &Flag) -> String {
 
 fn row(out: &mut String, flag: &Flag) {
     let fate = match outcome(flag) {
-        Outcome::Used => "used".to_string(),
-        Outcome::Accepted(why) => format!("accepted: {why}"),
-        Outcome::Refused(why) => format!("refused: {why}"),
+        FlagFate::Used => "used".to_string(),
+        FlagFate::Accepted(why) => format!("accepted: {why}"),
+        FlagFate::Refused(why) => format!("refused: {why}"),
     };
     let default = match flag.default {
         "" => "empty".to_string(),
@@ -96,7 +96,7 @@ pub fn page() -> String {
     let mut own: Vec<&Flag> = FLAGS.iter().filter(|flag| !is_theirs(flag)).collect();
     theirs.sort_unstable_by_key(|flag| flag.name);
     own.sort_unstable_by_key(|flag| flag.name);
-    let count = |wanted: fn(&Outcome) -> bool| {
+    let count = |wanted: fn(&FlagFate) -> bool| {
         let all = theirs.iter().map(|flag| outcome(flag));
         all.filter(wanted).count()
     };
@@ -113,9 +113,9 @@ pub fn page() -> String {
          `db_bench` keeps its database below `TEST_TMPDIR`, or where RocksDB's does;\n\
          `esker bench` makes a temporary one.\n",
         theirs.len(),
-        count(|outcome| *outcome == Outcome::Used),
-        count(|outcome| matches!(outcome, Outcome::Accepted(_))),
-        count(|outcome| matches!(outcome, Outcome::Refused(_))),
+        count(|outcome| *outcome == FlagFate::Used),
+        count(|outcome| matches!(outcome, FlagFate::Accepted(_))),
+        count(|outcome| matches!(outcome, FlagFate::Refused(_))),
     );
     out.push_str("\n## Benchmarks\n\n| benchmark | what it does |\n|---|---|\n");
     for (name, doc) in BENCHMARKS.iter().chain(CODEC_BENCHMARKS) {
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn every_option_is_one_of_the_engine() {
         for flag in FLAGS {
-            if let Outcome::Refused(why) = outcome(flag) {
+            if let FlagFate::Refused(why) = outcome(flag) {
                 assert_ne!(
                     why, "the engine does not know the option",
                     "--{}",

@@ -17,7 +17,7 @@ macro_rules! flags {
     ($($kind:ident $name:literal = $default:literal, $fate:expr, $doc:literal;)*) => {
         &[$(Flag {
             name: $name,
-            kind: crate::flags::Kind::$kind,
+            kind: crate::flags::FlagType::$kind,
             default: $default,
             fate: $fate,
             doc: $doc,
@@ -46,7 +46,7 @@ const COUNT: usize = {
 static ALL: [Flag; COUNT] = {
     let mut all = [Flag {
         name: "",
-        kind: super::Kind::Text,
+        kind: super::FlagType::Text,
         default: "",
         fate: Fate::Run,
         doc: "",

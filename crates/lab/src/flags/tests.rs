@@ -170,8 +170,8 @@ fn names_to_tolerate_are_united() {
 #[test]
 fn what_is_asked_comes_before_what_is_wrong() {
     let asked = |args: &[&str]| Flags::parse(args).map(|flags| flags.asked);
-    assert_eq!(asked(&["--version"]), Ok(Some(Asked::Version)));
-    assert_eq!(asked(&["--helpshort"]), Ok(Some(Asked::Help)));
+    assert_eq!(asked(&["--version"]), Ok(Some(InfoRequest::Version)));
+    assert_eq!(asked(&["--helpshort"]), Ok(Some(InfoRequest::Help)));
     assert_eq!(asked(&["--num=1"]), Ok(None));
 }
 

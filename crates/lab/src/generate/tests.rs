@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn keys_are_eight_bytes_big_endian_then_zeros() {
-    let mut maker = KeyMaker::new(20);
+    let mut maker = KeyFormatter::new(20);
     let mut expected = vec![0, 0, 0, 0, 0, 1, 0xe2, 0x40];
     expected.extend_from_slice(&[b'0'; 12]);
     assert_eq!(maker.key(123_456), expected.as_slice());
@@ -13,12 +13,12 @@ fn keys_are_eight_bytes_big_endian_then_zeros() {
 
 #[test]
 fn short_keys_keep_the_low_bytes() {
-    assert_eq!(KeyMaker::new(4).key(0x0102_0304_0506), [3, 4, 5, 6]);
+    assert_eq!(KeyFormatter::new(4).key(0x0102_0304_0506), [3, 4, 5, 6]);
 }
 
 #[test]
 fn prefix_comes_first() {
-    let mut maker = KeyMaker::with_prefix(20, 10, 10, 100);
+    let mut maker = KeyFormatter::with_prefix(20, 10, 10, 100);
     // 10 prefixes: 57 % 10 = 7, padded with '0' to 10 bytes, then the number.
     let mut expected = vec![0, 0, 0, 0, 0, 0, 0, 7, b'0', b'0'];
     expected.extend_from_slice(&57u64.to_be_bytes());
@@ -28,12 +28,12 @@ fn prefix_comes_first() {
 
 #[test]
 fn values_repeat_fragments_of_the_given_ratio() {
-    let maker = ValueMaker::new(ValueSizes::Fixed(100), 0.5);
+    let maker = ValueSource::new(ValueSizes::Fixed(100), 0.5);
     assert!(maker.data.len() >= VALUE_BUFFER);
     for fragment in maker.data.chunks_exact(100) {
         assert_eq!(fragment[..50], fragment[50..]);
     }
-    let third = ValueMaker::new(ValueSizes::Fixed(100), 0.3);
+    let third = ValueSource::new(ValueSizes::Fixed(100), 0.3);
     assert_eq!(third.data[..30], third.data[30..60]);
     assert_eq!(third.data[..10], third.data[90..100]);
     assert_ne!(third.data[..30], third.data[100..130]);
@@ -41,7 +41,7 @@ fn values_repeat_fragments_of_the_given_ratio() {
 
 #[test]
 fn values_are_cut_one_after_the_other_and_wrap() {
-    let mut maker = ValueMaker::new(ValueSizes::Fixed(400), 0.5);
+    let mut maker = ValueSource::new(ValueSizes::Fixed(400), 0.5);
     let data = maker.data.clone();
     for i in 0..data.len() / 400 {
         assert_eq!(maker.value(), &data[i * 400..(i + 1) * 400]);
@@ -51,7 +51,7 @@ fn values_are_cut_one_after_the_other_and_wrap() {
 
 #[test]
 fn large_values_grow_the_buffer() {
-    let mut maker = ValueMaker::new(ValueSizes::Fixed(3 << 20), 1.0);
+    let mut maker = ValueSource::new(ValueSizes::Fixed(3 << 20), 1.0);
     assert_eq!(maker.value().len(), 3 << 20);
     assert_eq!(maker.value().len(), 3 << 20);
 }
@@ -59,7 +59,7 @@ fn large_values_grow_the_buffer() {
 #[test]
 fn drawn_sizes_stay_within_bounds() {
     for sizes in [ValueSizes::Uniform(10, 50), ValueSizes::Normal(10, 50)] {
-        let mut maker = ValueMaker::new(sizes, 0.5);
+        let mut maker = ValueSource::new(sizes, 0.5);
         let seen: Vec<usize> = (0..10_000).map(|_| maker.value().len()).collect();
         assert!(seen.iter().all(|n| (10..=50).contains(n)));
         let mean = seen.iter().sum::<usize>() as f64 / seen.len() as f64;

@@ -27,14 +27,14 @@ const CHAINS: usize = 8;
 /// The best of this many attempts counts: what disturbs makes things slower.
 const ATTEMPTS: usize = 4;
 
-/// What a machine does at its best: seconds, and bytes a second of one thread.
+/// Best rates of a machine: seconds, and bytes a second of one thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Machine {
     /// Processors that may be used.
     pub processors: usize,
     /// Seconds of a load from memory whose address the load before it gave.
     pub miss: f64,
-    /// The same where eight go on at once, for each.
+    /// Seconds of a miss where eight are under way at once.
     pub overlapping_miss: f64,
     /// Copies of memory.
     pub copy: f64,

@@ -29,7 +29,7 @@ fn close(found: f64, expected: f64) {
 
 #[test]
 fn a_write_needs_its_client_its_jobs_and_the_device() {
-    let done = Done {
+    let done = RowFigures {
         operations: 1_000,
         threads: 1,
         entry_bytes: 400.0,
@@ -39,7 +39,7 @@ fn a_write_needs_its_client_its_jobs_and_the_device() {
         tables_written: 800_000.0,
         device_read: 100_000.0,
         is_logged: true,
-        ..Done::default()
+        ..RowFigures::default()
     };
     let limit = limit(&machine(), Task::FillRandom, &done).expect("a model");
     close(limit.need.client, 200e-9 + 40e-9 + 40e-9 + 100e-9);
@@ -53,7 +53,7 @@ fn a_write_needs_its_client_its_jobs_and_the_device() {
         limit.ops_per_second,
         2.0 / (limit.need.client + limit.need.jobs),
     );
-    let synced = Done {
+    let synced = RowFigures {
         is_synced: true,
         ..done
     };
@@ -68,14 +68,14 @@ fn a_write_needs_its_client_its_jobs_and_the_device() {
 
 #[test]
 fn what_is_left_out_costs_nothing() {
-    let done = Done {
+    let done = RowFigures {
         operations: 1_000,
         threads: 1,
         entry_bytes: 400.0,
         stored_bytes: 400.0,
         tables_written: 400_000.0,
         is_direct: true,
-        ..Done::default()
+        ..RowFigures::default()
     };
     let plain = Machine {
         compress: f64::INFINITY,
@@ -90,15 +90,16 @@ fn what_is_left_out_costs_nothing() {
 
 #[test]
 fn reads_from_memory_have_a_limit_and_others_none() {
-    let done = Done {
+    let done = RowFigures {
         operations: 1_000,
         threads: 4,
         entry_bytes: 400.0,
         runs: 3,
         nexts: 10,
-        ..Done::default()
+        ..RowFigures::default()
     };
-    let per_second = |task, done: &Done| limit(&machine(), task, done).map(|l| l.ops_per_second);
+    let per_second =
+        |task, done: &RowFigures| limit(&machine(), task, done).map(|l| l.ops_per_second);
     close(
         per_second(Task::Read, &done).expect("a model"),
         2.0 / 740e-9,
@@ -109,7 +110,7 @@ fn reads_from_memory_have_a_limit_and_others_none() {
         per_second(Task::ReadReverse, &done).expect("a model"),
         2.0 / 40e-9,
     );
-    let cold = Done {
+    let cold = RowFigures {
         device_read: 8_192_000.0,
         ..done
     };

@@ -33,9 +33,9 @@ fn middle(bucket: usize) -> f64 {
 /// The counts of one second: bucket and number, by bucket.
 type Sparse = Vec<(u16, u32)>;
 
-/// What one thread counts.
+/// Counts of one thread.
 #[derive(Debug)]
-pub(super) struct Counting {
+pub(super) struct ThreadCounts {
     start: Instant,
     until: Instant,
     counts: Vec<u32>,
@@ -45,9 +45,9 @@ pub(super) struct Counting {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-impl Counting {
-    pub(super) fn start(now: Instant) -> Counting {
-        Counting {
+impl ThreadCounts {
+    pub(super) fn start(now: Instant) -> ThreadCounts {
+        ThreadCounts {
             start: now,
             until: now + SECOND,
             counts: vec![0; BUCKETS],
@@ -170,7 +170,7 @@ mod tests {
     fn seconds_of_threads_are_added_up() {
         let start = Instant::now();
         let thread = |millis: u64| {
-            let mut counting = Counting::start(start);
+            let mut counting = ThreadCounts::start(start);
             for i in 1..=100u64 {
                 counting.note(
                     start + Duration::from_millis(i * 25),

@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn measured(done: u64, millis: u64, bytes: u64) -> Measured {
+fn measured(done: u64, millis: u64, bytes: u64) -> Measurement {
     let start = Instant::now();
-    let mut run = Measured::between(start, start + Duration::from_millis(millis), done);
+    let mut run = Measurement::between(start, start + Duration::from_millis(millis), done);
     run.bytes = bytes;
     run
 }
@@ -71,13 +71,13 @@ fn background_threads_do_not_count() {
 
 #[test]
 fn steadiness_finds_the_bad_seconds() {
-    let steady = Steadiness::of(&[100, 100, 100, 100]).expect("enough");
+    let steady = RateStability::of(&[100, 100, 100, 100]).expect("enough");
     assert_eq!(
         (steady.cv, steady.min, steady.below_half_median),
         (0.0, 100, 0)
     );
-    let stalled = Steadiness::of(&[100, 10, 100, 100, 0]).expect("enough");
+    let stalled = RateStability::of(&[100, 10, 100, 100, 0]).expect("enough");
     assert_eq!((stalled.min, stalled.below_half_median), (0, 2));
     assert!(stalled.cv > 0.5);
-    assert!(Steadiness::of(&[1]).is_none());
+    assert!(RateStability::of(&[1]).is_none());
 }

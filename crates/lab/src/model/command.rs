@@ -42,7 +42,7 @@ enum Topic {
     /// A log-structured store alone: space against writes
     Log,
     /// A store that leaves compression to a log-structured one below it
-    Outsourced(Outsourced),
+    OutsourcedArgs(OutsourcedArgs),
     /// The universal scalability law, fitted to throughput by threads
     Usl(Usl),
 }
@@ -90,7 +90,7 @@ struct Pages {
 }
 
 #[derive(Debug, Args)]
-struct Outsourced {
+struct OutsourcedArgs {
     /// Compressed size / size: a number, uniform:LOW:HIGH, triangle:LOW:MODE:HIGH, samples:A:B...
     #[arg(long, default_value = "0.5")]
     r: String,
@@ -148,7 +148,7 @@ impl Usl {
     }
 }
 
-fn outsourced_table(args: &Outsourced) -> Result<Table> {
+fn outsourced_table(args: &OutsourcedArgs) -> Result<Table> {
     let r = Spread::parse(&args.r)?;
     match (&args.g, &r) {
         (None, Spread::Fixed(fixed)) => {
@@ -193,7 +193,7 @@ fn table(topic: &Topic) -> Result<Table> {
             Ok(tree.table())
         }
         Topic::Log => Ok(outsourced::log_table()),
-        Topic::Outsourced(args) => outsourced_table(args),
+        Topic::OutsourcedArgs(args) => outsourced_table(args),
         Topic::Usl(usl) => {
             let points = usl.points()?;
             Ok(fit(&points, usl.gamma)?.table(&points))

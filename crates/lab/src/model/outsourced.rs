@@ -24,7 +24,7 @@ pub struct Costs {
     pub s: f64,
     /// Bytes written for a byte that the store above writes: r 100/g.
     pub w1: f64,
-    /// The same when the store above need not write its pages twice, since the lower store does not
+    /// Writes when the store above need not write its pages twice, since the lower store does not
     /// overwrite: w1/2.
     pub w2: f64,
 }
@@ -153,7 +153,7 @@ impl Spread {
         }
     }
 
-    /// Whether all of it lies between `low` and `high`, both excluded.
+    /// Returns whether all of it lies between `low` and `high`, both excluded.
     fn within(&self, low: f64, high: f64) -> bool {
         self.quantile(0.0) > low && self.quantile(1.0) < high
     }

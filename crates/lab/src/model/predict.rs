@@ -1,4 +1,4 @@
-//! What a run should cost: the calculators applied to the sizes of a run.
+//! Predicted cost of a run: the calculators applied to the sizes of a run.
 //!
 //! Predictions take keys to be picked evenly, leaves to be two thirds full, and nothing else to
 //! run. They are for a look beside what was measured; where the two differ, the reason is worth
@@ -8,7 +8,7 @@ use super::amplification::{BTree, Tree};
 
 /// Which tree, with what the formulas need of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum TreeKind {
     /// A leveled log-structured tree with this fanout.
     Lsm {
         /// How many times larger a level is than the one above.
@@ -53,7 +53,7 @@ pub struct Sizes {
 
 /// Amplifications.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Predicted {
+pub struct Prediction {
     /// Bytes written to storage for a byte changed.
     pub write: f64,
     /// Bytes read from storage for a byte seen, when one leaf or block is looked for.
@@ -80,12 +80,12 @@ pub fn distinct(pages: f64, changes: f64) -> f64 {
 }
 
 /// The prediction.
-pub fn predict(kind: Kind, sizes: &Sizes) -> Predicted {
+pub fn predict(kind: TreeKind, sizes: &Sizes) -> Prediction {
     let stored = sizes.live * sizes.copies;
     let cold = |disk: f64| (1.0 - sizes.cache / disk.max(1.0)).clamp(0.0, 1.0);
     let seen = sizes.seen.max(1.0);
     match kind {
-        Kind::Lsm { fanout } => {
+        TreeKind::Lsm { fanout } => {
             let total = (stored / sizes.memtable).max(1.0);
             let levels = (total.ln() / fanout.ln()).ceil().max(1.0);
             let tree = Tree {
@@ -94,14 +94,14 @@ pub fn predict(kind: Kind, sizes: &Sizes) -> Predicted {
                 efficiency: EFFICIENCY,
             };
             let space = sizes.copies * (1.0 + 1.0 / fanout);
-            Predicted {
+            Prediction {
                 // The log, the flush, and the levels.
                 write: sizes.copies * (2.0 + tree.leveled_write()),
                 read: cold(sizes.live * space) * BLOCK / seen,
                 space,
             }
         }
-        Kind::InPlace { page, copies } => {
+        TreeKind::InPlace { page, copies } => {
             let pages = stored / (page * FILL);
             let log = sizes.changed * sizes.copies;
             let rounds = (log / sizes.checkpoint).max(1.0);
@@ -115,20 +115,20 @@ pub fn predict(kind: Kind, sizes: &Sizes) -> Predicted {
                 fill: FILL,
             };
             let space = sizes.copies * tree.space();
-            Predicted {
+            Prediction {
                 write: tree.write(),
                 read: cold(sizes.live * space) * page / seen,
                 space,
             }
         }
-        Kind::CopyOnWrite { page } => {
+        TreeKind::CopyOnWrite { page } => {
             let pages = (stored / (page * FILL)).max(1.0);
             let depth = (pages.ln() / CHILDREN.ln()).ceil().max(1.0);
             let each = sizes.changes / sizes.commits.max(1.0);
             // Each changed leaf, the path above them once, and the list of free pages.
             let copied = sizes.commits * (distinct(pages, each) + depth + 1.0);
             let space = sizes.copies / FILL;
-            Predicted {
+            Prediction {
                 write: page * copied / sizes.changed.max(1.0),
                 read: cold(sizes.live * space) * page / seen,
                 space,
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn a_log_structured_tree_by_hand() {
         // T is 1000, so three levels of 10: 1.5 (2 + 0.8 x 3 x 10).
-        let found = predict(Kind::Lsm { fanout: 10.0 }, &SIZES);
+        let found = predict(TreeKind::Lsm { fanout: 10.0 }, &SIZES);
         assert!((found.write - 39.0).abs() < 1e-6, "{found:?}");
         assert!((found.space - 1.65).abs() < 1e-9);
         assert!((found.read - 81.92).abs() < 1e-9);
@@ -182,12 +182,12 @@ mod tests {
             cache: 1e12,
             ..SIZES
         };
-        assert_eq!(predict(Kind::Lsm { fanout: 10.0 }, &cached).read, 0.0);
+        assert_eq!(predict(TreeKind::Lsm { fanout: 10.0 }, &cached).read, 0.0);
     }
 
     #[test]
     fn a_b_tree_by_hand() {
-        let kind = Kind::InPlace {
+        let kind = TreeKind::InPlace {
             page: 16384.0,
             copies: 2.0,
         };
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn copies_cost_a_path_a_commit() {
-        let found = predict(Kind::CopyOnWrite { page: 4096.0 }, &SIZES);
+        let found = predict(TreeKind::CopyOnWrite { page: 4096.0 }, &SIZES);
         // Two changes a commit, 549,316 pages, a depth of 3: 6 pages of 4096 bytes.
         assert!(
             (found.write - 4096.0 * 5e5 * 6.0 / 1e8).abs() < 0.01,

@@ -10,7 +10,7 @@ use crate::{Failure, Result};
 
 /// A fitted law.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fit {
+pub struct FittedLaw {
     /// alpha, beta, gamma.
     pub estimate: [f64; 3],
     /// Their standard errors; 0 for one that was fixed.
@@ -122,7 +122,7 @@ fn descend(mut p: [f64; 3], free: &[usize], points: &[(f64, f64)]) -> [f64; 3] {
 ///
 /// # Errors
 /// Fewer points than parameters and one more, or points that no law passes near.
-pub fn fit(points: &[(f64, f64)], gamma: Option<f64>) -> Result<Fit> {
+pub fn fit(points: &[(f64, f64)], gamma: Option<f64>) -> Result<FittedLaw> {
     let free: &[usize] = if gamma.is_some() { &[0, 1] } else { &[0, 1, 2] };
     if points.len() <= free.len() {
         return Err(Failure::new(format!(
@@ -155,7 +155,7 @@ pub fn fit(points: &[(f64, f64)], gamma: Option<f64>) -> Result<Fit> {
         error[a] = (variance * inverse[i][i]).sqrt();
         half_width[a] = t * error[a];
     }
-    Ok(Fit {
+    Ok(FittedLaw {
         estimate: p,
         error,
         half_width,
@@ -164,7 +164,7 @@ pub fn fit(points: &[(f64, f64)], gamma: Option<f64>) -> Result<Fit> {
     })
 }
 
-impl Fit {
+impl FittedLaw {
     /// The throughput that the law predicts at `n` threads.
     pub fn at(&self, n: f64) -> f64 {
         law(&self.estimate, n)
@@ -276,7 +276,7 @@ fn beta_part(x: f64, a: f64, b: f64) -> f64 {
     front * (f - 1.0)
 }
 
-/// What part `p` above one half of Student's distribution lies below.
+/// Returns the value below which the part `p`, above one half, of Student's distribution lies.
 pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     let below = |t: f64| 1.0 - 0.5 * beta_part(freedom / (freedom + t * t), freedom / 2.0, 0.5);
     let (mut low, mut high) = (0.0, 1.0);

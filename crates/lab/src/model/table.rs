@@ -50,7 +50,7 @@ impl From<String> for Cell {
 /// A table with its formulas above it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// The formulas and what their letters mean, a line each.
     pub formulas: Vec<String>,

@@ -1,11 +1,11 @@
-//! What it means, in three sentences for each engine: use it if, not if, not known.
+//! The conclusion, in three sentences for each engine: use it if, not if, not known.
 
 use std::fmt::Write as _;
 
 use crate::experiment::record::Record;
 use crate::experiment::validity;
 
-use super::finding::{Doubt, Finding, Kind};
+use super::finding::{Certainty, FigureKind, Finding};
 use super::html::escape;
 use super::verdict::{compared, list, losses, losses_to_others};
 
@@ -36,13 +36,15 @@ fn sentences(record: &Record, engine: usize) -> Vec<String> {
         &record.engines[record.base].name,
     );
     let words = |all: Vec<Finding>| -> Vec<String> {
-        let all = all.into_iter().filter(|found| found.doubt < Doubt::Noise);
+        let all = all
+            .into_iter()
+            .filter(|found| found.doubt < Certainty::Noise);
         let all = all.take(NAMED);
         all.map(|found| format!("{} ({})", found.place(record), found.words(record)))
             .collect()
     };
     let mut gains = Finding::all(record, [engine, record.base]);
-    gains.retain(|found| !found.is_loss() && found.kind == Kind::Step && found.is_rate());
+    gains.retain(|found| !found.is_loss() && found.kind == FigureKind::Step && found.is_rate());
     let (gains, others) = (words(gains), losses_to_others(record, engine));
     let mut worse = words(losses(record, engine));
     worse.extend(words(others).into_iter().take(1));

@@ -110,7 +110,7 @@ pub(super) fn amplification(record: &Record) -> String {
            own.</p>\n"
 }
 
-/// What an operation costs.
+/// Prints the cost of an operation.
 pub(super) fn efficiency(record: &Record) -> String {
     const COLUMNS: [&str; 7] = [
         "cpu_us_op",
@@ -151,7 +151,7 @@ pub(super) fn efficiency(record: &Record) -> String {
         + &read_amplification(record)
 }
 
-/// What a read took, for I/O and for the processor; nothing where no engine tells.
+/// Prints the work of a read, for I/O and for the processor; nothing where no engine tells.
 fn read_amplification(record: &Record) -> String {
     let columns = [
         "I/O: blocks",
@@ -298,7 +298,7 @@ pub(super) fn memory(record: &Record) -> String {
     details("Resident memory by owner", &table.html())
 }
 
-/// Whether what should be a sum is one: the ledger of stalls, memory by owner, writes by part.
+/// Compares sums with their parts: the ledger of stalls, memory by owner, writes by part.
 pub(super) fn sums(record: &Record) -> String {
     const COLUMNS: [&str; 6] = [
         "ledger_sec",

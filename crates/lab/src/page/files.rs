@@ -1,4 +1,4 @@
-//! What goes with a page: tables for other programs, and the list of raw files.
+//! Files that go with a page: tables for other programs, and the list of raw files.
 
 use std::fs;
 use std::path::Path;

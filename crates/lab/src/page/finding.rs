@@ -20,7 +20,7 @@ pub(super) const COSTS: [(&str, &str, f64); 6] = [
 
 /// How sure a comparison is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Doubt {
+pub(super) enum Certainty {
     /// The whole interval lies beyond 3 %.
     Sure,
     /// There are too few pairs for an interval, and all of them lie beyond 3 %.
@@ -31,7 +31,7 @@ pub(super) enum Doubt {
 
 /// The sort of a figure that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FigureKind {
     /// The figure of a step.
     Step,
     /// A further figure that the experiment asks for.
@@ -45,7 +45,7 @@ pub(super) enum Kind {
 pub(super) struct Finding {
     pub(super) step: usize,
     pub(super) other: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: FigureKind,
     /// The name of a cost or a further figure; nothing for the figure of the step.
     pub(super) what: String,
     aim: Aim,
@@ -56,18 +56,18 @@ pub(super) struct Finding {
     /// More than 1 is better, infinite and 0 where one of them has nothing.
     pub(super) ratio: f64,
     pub(super) interval: String,
-    pub(super) doubt: Doubt,
+    pub(super) doubt: Certainty,
 }
 
 /// On which side of 1 a ratio lies, and how sure that is; `None` within 3 %, or within 5 % where
 /// the pairs lie on both sides.
-pub(super) fn side(found: &Ratio) -> Option<(bool, Doubt)> {
+pub(super) fn side(found: &Ratio) -> Option<(bool, Certainty)> {
     let is_better = found.median > 1.0;
     let beyond = |low: f64, high: f64| low > ratio::BEYOND || high < 1.0 / ratio::BEYOND;
     match verdict(found) {
-        Verdict::Win | Verdict::Loss => Some((is_better, Doubt::Sure)),
-        Verdict::Open if beyond(found.min, found.max) => Some((is_better, Doubt::Seen)),
-        _ if !(YELLOW..=BLUE).contains(&found.median) => Some((is_better, Doubt::Noise)),
+        Verdict::Win | Verdict::Loss => Some((is_better, Certainty::Sure)),
+        Verdict::Open if beyond(found.min, found.max) => Some((is_better, Certainty::Seen)),
+        _ if !(YELLOW..=BLUE).contains(&found.median) => Some((is_better, Certainty::Noise)),
         _ => None,
     }
 }
@@ -114,13 +114,27 @@ impl Finding {
             let info = &record.steps[step];
             if !missed(record, step, engines) {
                 let figure = (info.figure.as_str(), info.aim);
-                out.extend(Finding::of(record, step, engines, Kind::Step, "", figure));
+                out.extend(Finding::of(
+                    record,
+                    step,
+                    engines,
+                    FigureKind::Step,
+                    "",
+                    figure,
+                ));
             }
             for (name, what, least) in COSTS {
                 let ours = record.median(step, engines[0], name).unwrap_or(0.0);
                 if ours >= least && name != info.figure {
                     let figure = (name, Aim::Less);
-                    out.extend(Finding::of(record, step, engines, Kind::Cost, what, figure));
+                    out.extend(Finding::of(
+                        record,
+                        step,
+                        engines,
+                        FigureKind::Cost,
+                        what,
+                        figure,
+                    ));
                 }
             }
         }
@@ -132,7 +146,7 @@ impl Finding {
                     record,
                     step,
                     engines,
-                    Kind::Ask,
+                    FigureKind::Ask,
                     &ask.what,
                     figure,
                 ));
@@ -153,7 +167,7 @@ impl Finding {
         record: &Record,
         step: usize,
         engines: [usize; 2],
-        kind: Kind,
+        kind: FigureKind,
         what: &str,
         (figure, aim): (&str, Aim),
     ) -> Option<Finding> {
@@ -161,14 +175,14 @@ impl Finding {
         let (ours, theirs) = (ours?, theirs?);
         let mut runs = record.runs(step, engines[0]);
         let unit = runs.find_map(|run| Some(run.figures.get(figure)?.unit.clone()));
-        let none = kind == Kind::Ask && (ours == 0.0) != (theirs == 0.0);
+        let none = kind == FigureKind::Ask && (ours == 0.0) != (theirs == 0.0);
         let (ratio, interval, is_better, doubt) = if none {
             let is_better = (ours > 0.0) == (aim == Aim::More);
             let runs = record.runs(step, engines[0]).count();
             let doubt = if runs < ENOUGH_RATIOS {
-                Doubt::Seen
+                Certainty::Seen
             } else {
-                Doubt::Sure
+                Certainty::Sure
             };
             let ratio = if is_better { f64::INFINITY } else { 0.0 };
             (ratio, format!("{runs} runs"), is_better, doubt)

@@ -180,7 +180,7 @@ impl Table {
     }
 }
 
-/// What opens when it is asked for.
+/// Makes a part that opens when it is clicked.
 pub(super) fn details(summary: &str, inner: &str) -> String {
     format!(
         "<details><summary>{}</summary>{inner}</details>\n",

@@ -248,7 +248,7 @@ fn within(record: &Record, step: usize, engine: usize, us: f64) -> Option<f64> {
     Some(100.0 * good as f64 / measured.len() as f64)
 }
 
-/// What held writers back, in each step in which anything did.
+/// Prints the causes of stalls, for each step with stalls.
 pub(super) fn causes(record: &Record) -> String {
     let mut table = Table::new(
         "What writers waited for, in the run in the middle",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::experiment::ratio;
 use crate::experiment::record::{Aim, Record};
 
-use super::finding::{Doubt, Finding, counted, interval, missed, side};
+use super::finding::{Certainty, Finding, counted, interval, missed, side};
 use super::forest::{Mark, ratio_chart};
 use super::html::{Cell, Table, details, escape, maybe, text, with_unit};
 use super::verdict::{compared, headlines, losses, losses_to_others, rest};
@@ -60,7 +60,7 @@ fn loss_list(record: &Record, title: &str, all: &[Finding]) -> String {
         let other = &record.engines[loss.other].name;
         let text = format!("{}: {}", loss.place(record), loss.words(record));
         let doubt = match loss.doubt {
-            Doubt::Noise => ", not beyond the noise",
+            Certainty::Noise => ", not beyond the noise",
             _ => "",
         };
         format!(
@@ -289,10 +289,10 @@ fn heat(record: &Record, line: &Line<'_>, engine: usize) -> Cell {
         ("n grey", " not judged: rate missed".into())
     } else {
         let (class, word) = match side(&found) {
-            Some((true, Doubt::Sure)) => ("n up", " better"),
-            Some((false, Doubt::Sure)) => ("n down", " worse"),
-            Some((true, Doubt::Seen)) => ("n up pale", " better"),
-            Some((false, Doubt::Seen)) => ("n down pale", " worse"),
+            Some((true, Certainty::Sure)) => ("n up", " better"),
+            Some((false, Certainty::Sure)) => ("n down", " worse"),
+            Some((true, Certainty::Seen)) => ("n up pale", " better"),
+            Some((false, Certainty::Seen)) => ("n down pale", " worse"),
             _ => ("n", ""),
         };
         let why = match (info.counts || line.figure != info.figure, info.why.as_str()) {

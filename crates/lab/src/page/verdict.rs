@@ -1,4 +1,5 @@
-//! What a record says, in sentences: gains and the largest losses first, then means and doubts.
+//! The conclusions from a record, in sentences: gains and the largest losses first, then means and
+//! doubts.
 //!
 //! The first sentence of an engine is made of all steps, all costs, what the experiment asks for,
 //! and all engines: what the page shows anywhere cannot contradict it.
@@ -7,11 +8,15 @@ use crate::experiment::ratio::{self, Verdict, geometric_mean, verdict};
 use crate::experiment::record::{Aim, Record};
 use crate::experiment::validity;
 
-use super::finding::{COSTS, Doubt, Finding, Kind, counted};
+use super::finding::{COSTS, Certainty, FigureKind, Finding, counted};
 use super::html::number;
 
 /// Losses in the first sentence by kind: steps, further figures of the experiment, costs.
-const NAMED: [(Kind, usize); 3] = [(Kind::Step, 3), (Kind::Ask, 1), (Kind::Cost, 2)];
+const NAMED: [(FigureKind, usize); 3] = [
+    (FigureKind::Step, 3),
+    (FigureKind::Ask, 1),
+    (FigureKind::Cost, 2),
+];
 /// Other engines in the first sentence.
 const OTHERS: usize = 2;
 
@@ -88,13 +93,16 @@ pub(super) fn list(words: &[String]) -> String {
 fn headline(record: &Record, engine: usize) -> String {
     let mut parts = vec![gains(record, engine)];
     let losses = losses(record, engine);
-    let sure: Vec<&Finding> = losses.iter().filter(|f| f.doubt < Doubt::Noise).collect();
+    let sure: Vec<&Finding> = losses
+        .iter()
+        .filter(|f| f.doubt < Certainty::Noise)
+        .collect();
     let mut named = Vec::new();
     for (kind, most) in NAMED {
         let mut seen: Vec<&str> = Vec::new();
         for found in sure.iter().filter(|found| found.kind == kind) {
             // One cost of each sort says more than the same in two steps.
-            let is_new = kind == Kind::Step || !seen.contains(&found.what.as_str());
+            let is_new = kind == FigureKind::Step || !seen.contains(&found.what.as_str());
             if seen.len() < most && is_new {
                 seen.push(&found.what);
                 named.push(format!("{} {}", found.place(record), found.words(record)));
@@ -190,12 +198,12 @@ fn unequal(record: &Record, engine: usize) -> Option<String> {
 /// Which of the other engines is better than this one, and where most.
 fn best_of_others(record: &Record, engine: usize) -> Option<String> {
     let all = losses_to_others(record, engine);
-    let all = all.iter().filter(|found| found.doubt < Doubt::Noise);
+    let all = all.iter().filter(|found| found.doubt < Certainty::Noise);
     let all: Vec<&Finding> = all.collect();
     let mut named: Vec<String> = Vec::new();
     let mut seen = Vec::new();
-    let main = all.iter().filter(|found| found.kind != Kind::Cost);
-    for found in main.chain(all.iter().filter(|found| found.kind == Kind::Cost)) {
+    let main = all.iter().filter(|found| found.kind != FigureKind::Cost);
+    for found in main.chain(all.iter().filter(|found| found.kind == FigureKind::Cost)) {
         if seen.len() < OTHERS && !seen.contains(&found.other) {
             seen.push(found.other);
             let count = all.iter().filter(|f| f.other == found.other).count();

@@ -25,7 +25,7 @@ pub(crate) struct Peer {
     pub(crate) name: &'static str,
     /// Its name on a page.
     pub(crate) title: &'static str,
-    /// Whether this build drives it.
+    /// True if this build drives it.
     pub(crate) is_built: bool,
     /// How it runs, for the page.
     pub(crate) note: &'static str,
@@ -66,7 +66,7 @@ impl Peer {
         }
     }
 
-    /// Whether it runs, with these options of its own.
+    /// Checks that it runs, with these options of its own.
     ///
     /// # Errors
     /// This build does not drive it, or there are options, which it would pass over.
@@ -93,7 +93,7 @@ mod common {
     use crate::store::{OpenPlan, SessionPlan};
     use crate::{Failure, Result};
 
-    /// What a call about something that only RocksDB has gives.
+    /// Returns the error of a call about something that only RocksDB has.
     pub(super) fn not_of(engine: &str, what: &str) -> Failure {
         Failure::new(format!("{what}: {engine} has no such thing"))
     }

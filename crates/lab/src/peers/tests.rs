@@ -1,9 +1,9 @@
-//! The same walk on each peer that is built, and the benchmarks of the cached recipe.
+//! Tests of each peer that is built with one walk, and the benchmarks of the cached recipe.
 
 use std::path::Path;
 
 use crate::Result;
-use crate::bench::{Bar, run_engine};
+use crate::bench::{BenchProgress, run_engine};
 use crate::flags::Flags;
 use crate::store::{Iter, OpenPlan, Session, SessionPlan, Store};
 
@@ -69,13 +69,14 @@ fn benchmarks(engine: &str) {
     ]);
     let flags = flags.expect("known flags");
     let path = directory.path().join("db");
-    let rows = run_engine(&flags, engine, &path, &|_| {}, &Bar::new(false)).expect("it runs");
+    let rows =
+        run_engine(&flags, engine, &path, &|_| {}, &BenchProgress::new(false)).expect("it runs");
     assert_eq!(rows.len(), 10);
     assert_eq!(rows[4].number("operations"), Some(1000.0));
     assert_eq!(rows[4].number("bytes"), Some(116_000.0), "all are found");
 }
 
-/// What an engine would have to pass over is an error.
+/// Checks that options which an engine would ignore are errors.
 fn refusals(engine: &str) {
     let directory = tempfile::tempdir().expect("a directory");
     let said = |engine: &str, more: &[&str]| {
@@ -83,7 +84,7 @@ fn refusals(engine: &str) {
         args.extend(more);
         let flags = Flags::parse(&args).expect("known flags");
         let path = directory.path().join("db");
-        let rows = run_engine(&flags, engine, &path, &|_| {}, &Bar::new(false));
+        let rows = run_engine(&flags, engine, &path, &|_| {}, &BenchProgress::new(false));
         rows.expect_err("is refused").to_string()
     };
     let none = "--compression_type=none";

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::engine::{Engine, Plan};
+use super::engine::{Engine, EnginePlan};
 use super::{embedded, library};
 use crate::dlopen::LibTransactions;
 use crate::{Failure, Result};
@@ -83,7 +83,7 @@ pub fn check(kind: &str, path: Option<&str>) -> Result<()> {
 ///
 /// # Errors
 /// It cannot be run, or does not open.
-pub fn open(kind: &str, path: Option<&str>, plan: &Plan) -> Result<Box<dyn Engine>> {
+pub fn open(kind: &str, path: Option<&str>, plan: &EnginePlan) -> Result<Box<dyn Engine>> {
     check(kind, path)?;
     match (kind, path) {
         ("lib", Some(path)) => Ok(Box::new(library::open(Path::new(path), plan)?)),

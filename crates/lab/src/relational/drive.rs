@@ -15,9 +15,9 @@ use super::engine::{Engine, Session};
 use crate::process::Usage;
 use crate::{Failure, Result, interrupt};
 
-/// What one operation did.
+/// Figures of one operation: its kind, bytes, rows and conflicts.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Did {
+pub struct OperationResult {
     /// Which kind it was, of the step's list.
     pub kind: usize,
     /// Bytes of the application that it changed.
@@ -30,13 +30,13 @@ pub struct Did {
     pub conflicts: u64,
 }
 
-/// What a thread does, operation after operation.
+/// The operations of a thread, one after another.
 pub trait Worker: Send {
     /// The next operation; `None` when there is no more.
     ///
     /// # Errors
     /// What the engine says.
-    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<Did>>;
+    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>>;
 }
 
 /// How long and how fast.
@@ -81,7 +81,7 @@ impl Figures {
         }
     }
 
-    /// What was used since `before`.
+    /// Returns the usage since `before`.
     pub fn since(self, before: Figures) -> Figures {
         Figures {
             client: self.client.since(before.client),
@@ -99,7 +99,7 @@ impl Figures {
 
 /// The figures of a step.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct StepFigures {
     /// Its name.
     pub name: String,
     /// The pace that was asked for.
@@ -120,11 +120,11 @@ pub struct Step {
     pub by_second: Vec<u64>,
     /// Latencies by kind.
     pub latencies: Vec<Latency>,
-    /// What was used while operations ran.
+    /// Usage while operations ran.
     pub used: Figures,
-    /// What was used until the engine had settled, operations included.
+    /// Usage until the engine had settled, operations included.
     pub settled: Figures,
-    /// What the engine counts as written until it had settled, by part.
+    /// Bytes that the engine counts as written until it had settled, by part.
     pub parts: Vec<(&'static str, u64)>,
     /// Bytes on disk after it had settled.
     pub disk_bytes: u64,
@@ -149,7 +149,7 @@ fn latencies(kinds: &[&'static str]) -> Result<Vec<Latency>> {
         .collect()
 }
 
-/// What one thread brings back.
+/// Results of one thread.
 struct Tally {
     latencies: Vec<Latency>,
     operations: u64,
@@ -159,8 +159,8 @@ struct Tally {
     rows: u64,
 }
 
-/// What all threads of a step share.
-struct Course<'a> {
+/// State that all threads of a step share.
+struct StepState<'a> {
     pace: Pace,
     begin: Instant,
     /// The number of the next operation.
@@ -169,7 +169,7 @@ struct Course<'a> {
     failed: &'a AtomicU64,
 }
 
-impl Course<'_> {
+impl StepState<'_> {
     /// When the next operation is due, or that there is none.
     fn due(&self) -> Option<Option<Instant>> {
         if interrupt::stopped() || self.failed.load(Ordering::Relaxed) > 0 {
@@ -215,7 +215,7 @@ fn wait(due: Instant) -> bool {
 fn run(
     worker: &mut dyn Worker,
     session: &mut dyn Session,
-    course: &Course<'_>,
+    course: &StepState<'_>,
     kinds: &[&'static str],
 ) -> Result<Tally> {
     let mut tally = Tally {
@@ -286,7 +286,7 @@ pub fn drive(
     pace: Pace,
     kinds: &[&'static str],
     make: &MakeWorker<'_>,
-) -> Result<Step> {
+) -> Result<StepFigures> {
     let seconds = match pace.seconds {
         0.0 => MOST_SECONDS,
         limit => (limit.ceil() as usize + 60).min(MOST_SECONDS),
@@ -320,7 +320,7 @@ pub fn drive(
     });
     let whole = (took as usize).min(seconds.len());
     let by_second = seconds[..whole].iter();
-    Ok(Step {
+    Ok(StepFigures {
         name: name.into(),
         pace,
         seconds: took,
@@ -359,7 +359,7 @@ fn together(
                     let mut worker = make(number);
                     ready.wait();
                     let begin = Instant::now();
-                    let course = Course {
+                    let course = StepState {
                         pace,
                         begin,
                         next,
@@ -385,13 +385,13 @@ fn together(
     })
 }
 
-impl Step {
+impl StepFigures {
     /// Operations a second.
     pub fn rate(&self) -> f64 {
         self.operations as f64 / self.seconds.max(1e-9)
     }
 
-    /// Whether a rate that was asked for was missed by more than 2 %.
+    /// Returns whether a rate that was asked for was missed by more than 2 %.
     pub fn missed(&self) -> bool {
         self.pace.rate > 0.0 && self.rate() < 0.98 * self.pace.rate
     }

@@ -6,7 +6,7 @@ use esker::options::BlockCacheSource;
 use esker::{ErrorKind, Options, ReadOptions, WriteOptions};
 use esker_txn::{Transaction, TransactionDb, TransactionDbOptions, TransactionOptions};
 
-use super::engine::{Access, Durability, Facts, Outcome, Plan, Shape, Trouble};
+use super::engine::{Access, Durability, EngineInfo, EnginePlan, Outcome, Shape, TransactionError};
 use super::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair, failed};
 use crate::{Failure, Result};
 
@@ -14,7 +14,7 @@ use crate::{Failure, Result};
 pub(crate) const FANOUT: f64 = 10.0;
 
 /// The options of Esker and of RocksDB: the same text for both.
-pub(crate) fn tree_options(plan: &Plan) -> Vec<(String, String)> {
+pub(crate) fn tree_options(plan: &EnginePlan) -> Vec<(String, String)> {
     let memtable = plan.memtable;
     let owned = |name: &str, value: String| (name.to_string(), value);
     vec![
@@ -37,8 +37,8 @@ pub(crate) fn table_options() -> Vec<(String, String)> {
     ]
 }
 
-/// What both report.
-pub(crate) fn tree_facts(name: String, plan: &Plan) -> Facts {
+/// Makes the facts that both report.
+pub(crate) fn tree_facts(name: String, plan: &EnginePlan) -> EngineInfo {
     let mut options: BTreeMap<String, String> = tree_options(plan).into_iter().collect();
     options.extend(table_options());
     options.insert("block_cache".into(), plan.cache.to_string());
@@ -50,7 +50,7 @@ pub(crate) fn tree_facts(name: String, plan: &Plan) -> Facts {
         "transactions".into(),
         "pessimistic, deadlocks looked for".into(),
     );
-    Facts {
+    EngineInfo {
         name,
         options,
         durability: durability.into(),
@@ -64,10 +64,10 @@ pub struct EskerRows {
     write: WriteOptions,
 }
 
-fn trouble(error: esker::Error) -> Trouble {
+fn trouble(error: esker::Error) -> TransactionError {
     use ErrorKind::{Busy, TimedOut, TryAgain};
     match error.kind() {
-        Busy | TimedOut | TryAgain => Trouble::Conflict,
+        Busy | TimedOut | TryAgain => TransactionError::Conflict,
         _ => failed(error),
     }
 }
@@ -76,7 +76,7 @@ fn trouble(error: esker::Error) -> Trouble {
 ///
 /// # Errors
 /// As reported by the engine.
-pub fn open(plan: &Plan) -> Result<RowEngine<EskerRows>> {
+pub fn open(plan: &EnginePlan) -> Result<RowEngine<EskerRows>> {
     let mut options = Options::new();
     for (name, value) in tree_options(plan).iter().chain(&table_options()) {
         options

@@ -5,7 +5,7 @@
 //! and ended by 0 0. The value of a row is its other columns; the value of an index's entry is what
 //! the index only carries. There an integer has 8 bytes, and bytes follow their length.
 
-use super::row::{Kind, Row, Table, Value};
+use super::row::{ColumnType, Row, Table, Value};
 use crate::{Failure, Result};
 
 /// The two bytes before the entries of a table or an index.
@@ -59,8 +59,8 @@ fn take_8(bytes: &mut &[u8]) -> Result<[u8; 8]> {
     take(bytes, 8)?.try_into().map_err(|_| damaged())
 }
 
-fn take_key(bytes: &mut &[u8], kind: Kind) -> Result<Value> {
-    if kind == Kind::Int {
+fn take_key(bytes: &mut &[u8], kind: ColumnType) -> Result<Value> {
+    if kind == ColumnType::Int {
         let flipped = u64::from_be_bytes(take_8(bytes)?);
         return Ok(Value::Int((flipped ^ (1 << 63)) as i64));
     }
@@ -79,8 +79,8 @@ fn take_key(bytes: &mut &[u8], kind: Kind) -> Result<Value> {
     }
 }
 
-fn take_value(bytes: &mut &[u8], kind: Kind) -> Result<Value> {
-    if kind == Kind::Int {
+fn take_value(bytes: &mut &[u8], kind: ColumnType) -> Result<Value> {
+    if kind == ColumnType::Int {
         return Ok(Value::Int(i64::from_le_bytes(take_8(bytes)?)));
     }
     let length: [u8; 4] = take(bytes, 4)?.try_into().map_err(|_| damaged())?;
@@ -182,7 +182,7 @@ mod tests {
         assert!(sorted.windows(2).all(|pair| pair[0] < pair[1]));
         for text in texts {
             let bytes = key(Value::Bytes(text.to_vec()));
-            let back = take_key(&mut &bytes[..], Kind::Bytes(9)).unwrap();
+            let back = take_key(&mut &bytes[..], ColumnType::Bytes(9)).unwrap();
             assert_eq!(back.bytes(), text);
         }
     }
@@ -198,7 +198,7 @@ mod tests {
     fn damage_is_noticed() {
         let table = Table {
             name: "t",
-            columns: vec![("a", Kind::Int), ("b", Kind::Bytes(9))],
+            columns: vec![("a", ColumnType::Int), ("b", ColumnType::Bytes(9))],
             key: 1,
             indexes: Vec::new(),
         };

@@ -2,60 +2,60 @@
 //!
 //! An [`Engine`] is open and shared by all threads; each thread makes one [`Session`]. Work is done
 //! in closures: a transaction is committed when its closure succeeds and rolled back when it does
-//! not, so that a session owns no state between transactions. A [`Trouble::Conflict`] is for the
-//! caller, who tries again.
+//! not, so that a session owns no state between transactions. A [`TransactionError::Conflict`] is
+//! for the caller, who tries again.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 use super::row::{Row, Schema, Value};
-pub use crate::model::predict::Kind as Shape;
+pub use crate::model::predict::TreeKind as Shape;
 use crate::process::Usage;
 use crate::{Failure, Result};
 
 /// Why a transaction did not commit.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum TransactionError {
     /// Another transaction was in the way.
     Conflict,
     /// The engine failed.
     Failed(Failure),
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Trouble {
-        Trouble::Failed(failure)
+impl From<Failure> for TransactionError {
+    fn from(failure: Failure) -> TransactionError {
+        TransactionError::Failed(failure)
     }
 }
 
-impl From<std::io::Error> for Trouble {
-    fn from(error: std::io::Error) -> Trouble {
-        Trouble::Failed(error.into())
+impl From<std::io::Error> for TransactionError {
+    fn from(error: std::io::Error) -> TransactionError {
+        TransactionError::Failed(error.into())
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for TransactionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Conflict => f.write_str("conflict with another transaction"),
-            Trouble::Failed(failure) => failure.fmt(f),
+            TransactionError::Conflict => f.write_str("conflict with another transaction"),
+            TransactionError::Failed(failure) => failure.fmt(f),
         }
     }
 }
 
-/// What a step of a transaction gives.
-pub type Outcome<T> = std::result::Result<T, Trouble>;
+/// The result of a step of a transaction.
+pub type Outcome<T> = std::result::Result<T, TransactionError>;
 
 /// Turns the outcome of what cannot conflict into a result.
 pub fn settled<T>(outcome: Outcome<T>) -> Result<T> {
     outcome.map_err(|trouble| match trouble {
-        Trouble::Failed(failure) => failure,
-        Trouble::Conflict => Failure::new("a conflict where nothing else runs"),
+        TransactionError::Failed(failure) => failure,
+        TransactionError::Conflict => Failure::new("a conflict where nothing else runs"),
     })
 }
 
-/// What a transaction is about to do.
+/// The accesses of a transaction that begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reads; each sees what is committed when it begins.
@@ -87,7 +87,7 @@ pub struct Scan {
     pub fetch: bool,
 }
 
-/// What [`Rows::any_of`] asks for.
+/// The request of [`Rows::any_of`].
 #[derive(Debug, Clone, Default)]
 pub struct AnyOf {
     /// The table.
@@ -162,7 +162,7 @@ pub trait Rows {
     }
 }
 
-/// What a transaction does.
+/// The body of a transaction.
 pub type Body<'a> = dyn FnMut(&mut dyn Rows) -> Outcome<()> + 'a;
 
 /// One thread's connection.
@@ -174,7 +174,7 @@ pub trait Session: Send {
     fn transact(&mut self, access: Access, body: &mut Body<'_>) -> Outcome<()>;
 }
 
-/// What is left after a crash.
+/// The data that survives a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Durability {
     /// Each commit is synced to the device before it returns.
@@ -196,10 +196,10 @@ impl Durability {
 
 /// How to open an engine.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct EnginePlan {
     /// An empty directory of its own.
     pub directory: PathBuf,
-    /// What is left after a crash.
+    /// The data that survives a crash.
     pub durability: Durability,
     /// Bytes of the engine's cache of pages or blocks.
     pub cache: u64,
@@ -211,9 +211,9 @@ pub struct Plan {
     pub schema: Schema,
 }
 
-/// What an engine says of itself.
+/// Description of an engine.
 #[derive(Debug, Clone)]
-pub struct Facts {
+pub struct EngineInfo {
     /// Its name with its version.
     pub name: String,
     /// Options that differ from its defaults, in its own words.
@@ -226,8 +226,8 @@ pub struct Facts {
 
 /// An open engine.
 pub trait Engine: Send + Sync {
-    /// What it is.
-    fn facts(&self) -> Facts;
+    /// Describes the engine.
+    fn facts(&self) -> EngineInfo;
 
     /// A session of the calling thread.
     ///
@@ -247,7 +247,8 @@ pub trait Engine: Send + Sync {
     /// What the engine says.
     fn settle(&self) -> Result<()>;
 
-    /// What the processes of a server used since they began; `None` for an engine in this process.
+    /// Returns the usage of a server's processes since they began; `None` for an engine in this
+    /// process.
     fn server_usage(&self) -> Option<Usage> {
         None
     }
@@ -261,7 +262,7 @@ pub trait Engine: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// What [`Engine::written`] counts, in words.
+    /// Returns the meaning of [`Engine::written`], in words.
     fn counts_written(&self) -> &'static str {
         "as the kernel counts for the processes of the engine"
     }
@@ -280,8 +281,8 @@ pub fn retry(session: &mut dyn Session, access: Access, body: &mut Body<'_>) -> 
     loop {
         match session.transact(access, body) {
             Ok(()) => return Ok(conflicts),
-            Err(Trouble::Failed(failure)) => return Err(failure),
-            Err(Trouble::Conflict) => conflicts += 1,
+            Err(TransactionError::Failed(failure)) => return Err(failure),
+            Err(TransactionError::Conflict) => conflicts += 1,
         }
         if conflicts == MOST {
             return Err(Failure::new(format!("{MOST} conflicts in one transaction")));

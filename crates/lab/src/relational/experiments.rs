@@ -12,7 +12,7 @@ mod tsbs;
 mod versus;
 
 use super::catalogue;
-use super::engine::{Durability, Engine, Plan};
+use super::engine::{Durability, Engine, EnginePlan};
 use super::row::Schema;
 use crate::experiment::host::hash_of;
 use crate::experiment::plan::{Chain, EngineSpec, Plan as Steps, Request, Setting, setting};
@@ -37,7 +37,7 @@ pub struct Relational {
     engines: &'static [&'static str],
     schema: fn() -> Schema,
     steps: fn(&Request) -> Result<Vec<record::Step>>,
-    run: fn(&Request, &dyn Engine, &mut Keeper<'_, '_>) -> Result<()>,
+    run: fn(&Request, &dyn Engine, &mut StepWriter<'_, '_>) -> Result<()>,
     finish: fn(&Request, &mut Record),
     /// Seconds that one engine takes about, and bytes at most.
     size: fn(&Request) -> Result<(u64, u64)>,
@@ -122,12 +122,12 @@ fn sessions(request: &Request) -> Result<usize> {
 }
 
 /// Keeps the steps of a run in their order.
-pub(crate) struct Keeper<'a, 'b> {
+pub(crate) struct StepWriter<'a, 'b> {
     run: &'a mut Run<'b>,
     at: usize,
 }
 
-impl Keeper<'_, '_> {
+impl StepWriter<'_, '_> {
     /// Keeps the outcome of the next step; `false` when the run is to stop.
     fn keep(&mut self, outcome: Outcome) -> Result<bool> {
         if interrupt::stopped() {
@@ -235,7 +235,7 @@ impl Experiment for Relational {
 
     fn run(&self, request: &Request, run: &mut Run<'_>) -> Result<()> {
         let megabytes = |name| -> Result<u64> { Ok(request.count(name)?.max(1) << 20) };
-        let plan = Plan {
+        let plan = EnginePlan {
             directory: run.directory.to_path_buf(),
             durability: durability(request)?,
             cache: megabytes("cache_mb")?,
@@ -257,7 +257,7 @@ impl Experiment for Relational {
             ),
             format!("writes: {}", engine.counts_written()),
         ];
-        (self.run)(request, &*engine, &mut Keeper { run, at: 0 })
+        (self.run)(request, &*engine, &mut StepWriter { run, at: 0 })
     }
 
     fn finish(&self, request: &Request, record: &mut Record) {

@@ -12,7 +12,7 @@ use fjall::{
 };
 
 use super::embedded::FANOUT;
-use super::engine::{Access, Durability, Facts, Outcome, Plan, Shape};
+use super::engine::{Access, Durability, EngineInfo, EnginePlan, Outcome, Shape};
 use super::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair, failed};
 use crate::process::{Usage, wait_until_quiet};
 use crate::{Failure, Result};
@@ -32,7 +32,7 @@ fn sad(error: fjall::Error) -> Failure {
 ///
 /// # Errors
 /// As reported by fjall.
-pub fn open(plan: &Plan) -> Result<RowEngine<FjallRows>> {
+pub fn open(plan: &EnginePlan) -> Result<RowEngine<FjallRows>> {
     let path = plan.directory.join("fjall");
     let db = SingleWriterTxDatabase::builder(&path)
         .cache_size(plan.cache)
@@ -61,7 +61,7 @@ pub fn open(plan: &Plan) -> Result<RowEngine<FjallRows>> {
         owned("compression", "none".into()),
         owned("transactions", "single writer".into()),
     ]);
-    let facts = Facts {
+    let facts = EngineInfo {
         name: "fjall 3".into(),
         options,
         durability: durability.into(),

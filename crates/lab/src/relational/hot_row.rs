@@ -4,9 +4,9 @@
 //! gives the most that goes; then rates are tried, by halving, for the highest at which the 99th
 //! percentile from the intended start stays within the objective. The row is right at the end.
 
-use super::drive::{Did, Pace, Step, Worker, drive};
+use super::drive::{OperationResult, Pace, StepFigures, Worker, drive};
 use super::engine::{Access, Engine, Session, retry};
-use super::row::{Kind, Schema, Table, Value};
+use super::row::{ColumnType, Schema, Table, Value};
 use crate::{Failure, Result, interrupt};
 
 /// One table of counters.
@@ -15,9 +15,9 @@ pub fn schema() -> Schema {
         tables: vec![Table {
             name: "counters",
             columns: vec![
-                ("id", Kind::Int),
-                ("value", Kind::Int),
-                ("pad", Kind::Bytes(100)),
+                ("id", ColumnType::Int),
+                ("value", ColumnType::Int),
+                ("pad", ColumnType::Bytes(100)),
             ],
             key: 1,
             indexes: Vec::new(),
@@ -45,20 +45,20 @@ pub fn load(engine: &dyn Engine) -> Result<()> {
     engine.settle()
 }
 
-struct Adder;
+struct IncrementWorker;
 
-impl Worker for Adder {
-    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<Did>> {
+impl Worker for IncrementWorker {
+    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>> {
         let row = [
             Value::Int(HOT),
             Value::Int(1),
             Value::Bytes(vec![b'x'; 100]),
         ];
         let conflicts = retry(session, Access::Single, &mut |rows| rows.add(0, &row, 1, 1))?;
-        Ok(Some(Did {
+        Ok(Some(OperationResult {
             wrote: 8,
             conflicts,
-            ..Did::default()
+            ..OperationResult::default()
         }))
     }
 }
@@ -67,8 +67,10 @@ impl Worker for Adder {
 ///
 /// # Errors
 /// What the engine says.
-pub fn run(engine: &dyn Engine, name: &str, pace: Pace) -> Result<Step> {
-    drive(engine, name, pace, &["commit"], &|_| Box::new(Adder))
+pub fn run(engine: &dyn Engine, name: &str, pace: Pace) -> Result<StepFigures> {
+    drive(engine, name, pace, &["commit"], &|_| {
+        Box::new(IncrementWorker)
+    })
 }
 
 /// The number in the hot row.
@@ -130,7 +132,7 @@ pub fn rate_within(
     most: f64,
     objective: u64,
     tries: u32,
-) -> Result<(Option<Step>, u64)> {
+) -> Result<(Option<StepFigures>, u64)> {
     let (mut low, mut high) = (0.0, 1.0);
     let (mut best, mut done) = (None, 0);
     let mut part: f64 = 0.8;

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
-use super::drive::{Did, Pace, Step, Worker, drive};
+use super::drive::{OperationResult, Pace, StepFigures, Worker, drive};
 use super::engine::{Access, Engine, Scan, Session, retry};
-use super::row::{Index, Kind, Row, Schema, Table, Value, size};
-use crate::generate::{Rng, ValueMaker, ValueSizes};
+use super::row::{ColumnType, Index, Row, Schema, Table, Value, size};
+use crate::generate::{Rng, ValueSizes, ValueSource};
 use crate::{Result, interrupt};
 
 // Columns.
@@ -30,7 +30,7 @@ const PRICE: usize = 5;
 
 /// The table: a purchase.
 pub fn schema() -> Schema {
-    use Kind::{Bytes, Int};
+    use ColumnType::{Bytes, Int};
     let index = |name, columns: &[usize]| Index {
         name,
         columns: columns.to_vec(),
@@ -66,7 +66,7 @@ const PRICES: u64 = 500_000;
 /// Rows of a short scan, as iibench has it.
 const SCAN: u64 = 10;
 
-/// What all threads share: which rows there are.
+/// State that all threads share: the rows that there are.
 pub struct Bench {
     /// The next row to insert.
     next: AtomicI64,
@@ -91,7 +91,7 @@ impl Bench {
         rows.unsigned_abs()
     }
 
-    fn row(&self, id: i64, rng: &mut Rng, values: &mut ValueMaker) -> Row {
+    fn row(&self, id: i64, rng: &mut Rng, values: &mut ValueSource) -> Row {
         let mut below = |bound| Value::Int(rng.below(bound) as i64);
         vec![
             Value::Int(id),
@@ -109,7 +109,7 @@ impl Bench {
 struct Writer {
     bench: Arc<Bench>,
     rng: Rng,
-    values: ValueMaker,
+    values: ValueSource,
     batch: u64,
     deletes: bool,
     /// Rows that are left to insert, of all writers.
@@ -127,7 +127,7 @@ impl Writer {
         Writer {
             bench: Arc::clone(bench),
             rng: Rng::new(seed),
-            values: ValueMaker::new(ValueSizes::Fixed(8), 0.5),
+            values: ValueSource::new(ValueSizes::Fixed(8), 0.5),
             batch,
             deletes,
             left: Arc::clone(left),
@@ -135,7 +135,7 @@ impl Writer {
     }
 
     /// One commit.
-    fn commit(&mut self, session: &mut dyn Session) -> Result<Option<Did>> {
+    fn commit(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>> {
         let batch = self.batch as i64;
         if self.left.fetch_sub(batch, Ordering::Relaxed) <= 0 {
             return Ok(None);
@@ -161,23 +161,23 @@ impl Writer {
             conflicts += retry(session, Access::Write, &mut |inside| {
                 for id in gone..gone + batch {
                     if !inside.delete(0, &[Value::Int(id)])? {
-                        return Err(super::engine::Trouble::Conflict);
+                        return Err(super::engine::TransactionError::Conflict);
                     }
                 }
                 Ok(())
             })?;
         }
         let deleted = if self.deletes { 8 * self.batch } else { 0 };
-        Ok(Some(Did {
+        Ok(Some(OperationResult {
             wrote: rows.iter().map(|row| size(row)).sum::<u64>() + deleted,
             conflicts,
-            ..Did::default()
+            ..OperationResult::default()
         }))
     }
 }
 
 impl Worker for Writer {
-    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<Did>> {
+    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>> {
         self.commit(session)
     }
 }
@@ -193,7 +193,7 @@ pub fn insert(
     (rows, batch): (u64, u64),
     threads: usize,
     deletes: bool,
-) -> Result<Step> {
+) -> Result<StepFigures> {
     let left = Arc::new(AtomicI64::new(i64::try_from(rows).unwrap_or(i64::MAX)));
     let pace = Pace {
         threads,
@@ -253,8 +253,8 @@ impl Reader {
 }
 
 impl Worker for Reader {
-    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<Did>> {
-        let mut did = Did::default();
+    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>> {
+        let mut did = OperationResult::default();
         if self.query == Query::Range {
             let scan = self.scan();
             did.conflicts = retry(session, Access::Read, &mut |rows| {
@@ -280,10 +280,10 @@ impl Worker for Reader {
     }
 }
 
-/// What a step of queries gives: the queries, and the inserts beside them.
-pub struct Queried {
+/// Figures of a step of queries: the queries, and the inserts beside them.
+pub struct QueryFigures {
     /// The queries.
-    pub step: Step,
+    pub step: StepFigures,
     /// Inserts a second that were asked for.
     pub asked: f64,
     /// Inserts a second that were done.
@@ -301,7 +301,7 @@ pub fn query(
     query: Query,
     rate: u64,
     pace: Pace,
-) -> Result<Queried> {
+) -> Result<QueryFigures> {
     let over = std::sync::atomic::AtomicBool::new(false);
     let mut background = engine.session()?;
     let (step, inserted) = std::thread::scope(|scope| {
@@ -338,7 +338,7 @@ pub fn query(
         (step, inserted)
     });
     let (done, seconds) = inserted?;
-    Ok(Queried {
+    Ok(QueryFigures {
         step: step?,
         asked: rate as f64,
         reached: done as f64 / seconds.max(1e-9),

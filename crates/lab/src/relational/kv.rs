@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::encode::{after, decode, entry_key, entry_value, push_key, row_key, row_value, space};
 use super::engine::{
-    Access, Body, Engine, Facts, Outcome, Plan, Rows, Scan, Session, Trouble, Visit,
+    Access, Body, Engine, EngineInfo, EnginePlan, Outcome, Rows, Scan, Session, TransactionError,
+    Visit,
 };
 use super::row::{Row, Schema, Table, Value};
 use crate::process::directory_bytes;
@@ -56,11 +57,11 @@ pub trait Pairs {
     ) -> Outcome<()>;
 }
 
-fn read_only() -> Trouble {
-    Trouble::Failed(Failure::new("a change in a transaction that only reads"))
+fn read_only() -> TransactionError {
+    TransactionError::Failed(Failure::new("a change in a transaction that only reads"))
 }
 
-/// What a transaction does with pairs.
+/// The body of a transaction over pairs.
 pub type PairsBody<'a> = dyn FnMut(&mut dyn Pairs) -> Outcome<()> + 'a;
 
 /// One thread's view of a store.
@@ -106,14 +107,14 @@ impl Catalogue {
 pub struct RowEngine<E> {
     store: E,
     catalogue: Arc<Catalogue>,
-    facts: Facts,
+    facts: EngineInfo,
     /// Where all of its files are.
     path: PathBuf,
 }
 
 impl<E: PairsEngine> RowEngine<E> {
     /// Rows of a plan's schema over `store`, whose files are below `path`.
-    pub fn new(store: E, plan: &Plan, facts: Facts, path: PathBuf) -> RowEngine<E> {
+    pub fn new(store: E, plan: &EnginePlan, facts: EngineInfo, path: PathBuf) -> RowEngine<E> {
         let schema = plan.schema.clone();
         let built = |table: &Table| {
             let made = table
@@ -132,7 +133,7 @@ impl<E: PairsEngine> RowEngine<E> {
         }
     }
 
-    /// The same rows over a store that is made of this one.
+    /// Returns the same rows over a store that is made of this one.
     #[cfg(test)]
     pub(crate) fn over<F>(self, make: impl FnOnce(E) -> F) -> RowEngine<F> {
         RowEngine {
@@ -145,7 +146,7 @@ impl<E: PairsEngine> RowEngine<E> {
 }
 
 impl<E: PairsEngine> Engine for RowEngine<E> {
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> EngineInfo {
         self.facts.clone()
     }
 
@@ -370,7 +371,7 @@ fn bounds(scan: &Scan) -> (Vec<u8>, Vec<u8>) {
     (low, high)
 }
 
-/// What an engine of this process says when it fails.
-pub(crate) fn failed(error: impl std::fmt::Display) -> Trouble {
-    Trouble::Failed(Failure::new(error.to_string()))
+/// Converts the error of an engine in this process.
+pub(crate) fn failed(error: impl std::fmt::Display) -> TransactionError {
+    TransactionError::Failed(Failure::new(error.to_string()))
 }

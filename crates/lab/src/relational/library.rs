@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::embedded::{table_options, tree_facts, tree_options};
-use super::engine::{Access, Durability, Outcome, Plan, Trouble};
+use super::engine::{Access, Durability, EnginePlan, Outcome, TransactionError};
 use super::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair};
 use crate::dlopen::{LibTransaction, LibTransactions};
 use crate::store::{CachePlan, Iter as _, OpenPlan, Store as _};
@@ -16,8 +16,8 @@ pub struct LibraryRows {
     db: Arc<LibTransactions>,
 }
 
-/// Whether the library's words say that another transaction was in the way.
-fn trouble(failure: Failure) -> Trouble {
+/// Converts the library's error: a conflict where its text says so.
+fn trouble(failure: Failure) -> TransactionError {
     let text = failure.to_string();
     let passing = [
         "Resource busy",
@@ -25,9 +25,9 @@ fn trouble(failure: Failure) -> Trouble {
         "Operation failed. Try again",
     ];
     if passing.iter().any(|words| text.starts_with(words)) {
-        Trouble::Conflict
+        TransactionError::Conflict
     } else {
-        Trouble::Failed(failure)
+        TransactionError::Failed(failure)
     }
 }
 
@@ -35,7 +35,7 @@ fn trouble(failure: Failure) -> Trouble {
 ///
 /// # Errors
 /// As reported by the library, or that it has no transactions.
-pub fn open(library: &Path, plan: &Plan) -> Result<RowEngine<LibraryRows>> {
+pub fn open(library: &Path, plan: &EnginePlan) -> Result<RowEngine<LibraryRows>> {
     let open = OpenPlan {
         path: plan.directory.clone(),
         databases: 1,

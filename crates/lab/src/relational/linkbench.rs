@@ -11,10 +11,10 @@ pub mod verify;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::drive::{Did, Pace, Step, Worker, drive};
-use super::engine::{Access, Engine, Rows, Scan, Session, Trouble, retry};
-use super::row::{Index, Kind, Row, Schema, Table, Value, size};
-use crate::generate::{Rng, ValueMaker, ValueSizes};
+use super::drive::{OperationResult, Pace, StepFigures, Worker, drive};
+use super::engine::{Access, Engine, Rows, Scan, Session, TransactionError, retry};
+use super::row::{ColumnType, Index, Row, Schema, Table, Value, size};
+use crate::generate::{Rng, ValueSizes, ValueSource};
 use crate::{Failure, Result, interrupt};
 use graph::Graph;
 
@@ -74,7 +74,7 @@ pub fn pick(mut number: u64) -> usize {
 
 /// The tables.
 pub fn schema() -> Schema {
-    use Kind::{Bytes, Int};
+    use ColumnType::{Bytes, Int};
     let table = |name, columns, key, indexes| Table {
         name,
         columns,
@@ -130,7 +130,7 @@ pub struct Sizes {
     pub link_data: usize,
 }
 
-/// What all threads share.
+/// State that all threads share.
 pub struct Bench {
     graph: Graph,
     sizes: Sizes,
@@ -158,7 +158,7 @@ impl Bench {
     ///
     /// # Errors
     /// What the engine says.
-    pub fn load(self: &Arc<Bench>, engine: &dyn Engine, threads: usize) -> Result<Step> {
+    pub fn load(self: &Arc<Bench>, engine: &dyn Engine, threads: usize) -> Result<StepFigures> {
         let bench = Arc::clone(self);
         let pace = Pace {
             threads,
@@ -171,14 +171,14 @@ impl Bench {
                 bench: Arc::clone(&bench),
                 next: from,
                 end: (from + part).min(bench.sizes.nodes + 1),
-                values: ValueMaker::new(ValueSizes::Fixed(8), 0.5),
+                values: ValueSource::new(ValueSizes::Fixed(8), 0.5),
             })
         })
     }
 
     /// Rows, entries of indexes and transactions that a run of the mix changed: a link that is
     /// added or updated changes its row, two entries and sometimes a count.
-    pub fn changes(step: &Step) -> (f64, f64) {
+    pub fn changes(step: &StepFigures) -> (f64, f64) {
         let of = |name: &str| {
             let found = step.latencies.iter().find(|kind| kind.name == name);
             found.map_or(0.0, |kind| kind.service.len() as f64)
@@ -193,7 +193,12 @@ impl Bench {
     ///
     /// # Errors
     /// What the engine says.
-    pub fn run(self: &Arc<Bench>, engine: &dyn Engine, name: &str, pace: Pace) -> Result<Step> {
+    pub fn run(
+        self: &Arc<Bench>,
+        engine: &dyn Engine,
+        name: &str,
+        pace: Pace,
+    ) -> Result<StepFigures> {
         let bench = Arc::clone(self);
         drive(engine, name, pace, &names(), &|number| {
             Box::new(Client::new(&bench, number as u64 + 1))
@@ -229,7 +234,7 @@ struct Loader {
     bench: Arc<Bench>,
     next: u64,
     end: u64,
-    values: ValueMaker,
+    values: ValueSource,
 }
 
 /// Nodes of a transaction of the load.
@@ -261,7 +266,7 @@ impl Loader {
 }
 
 impl Worker for Loader {
-    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<Did>> {
+    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>> {
         if self.next >= self.end {
             return Ok(None);
         }
@@ -279,10 +284,10 @@ impl Worker for Loader {
             }
             Ok(())
         })?;
-        Ok(Some(Did {
+        Ok(Some(OperationResult {
             wrote: all.iter().map(|(_, row)| size(row)).sum(),
             conflicts,
-            ..Did::default()
+            ..OperationResult::default()
         }))
     }
 }
@@ -291,7 +296,7 @@ impl Worker for Loader {
 pub struct Client {
     bench: Arc<Bench>,
     rng: Rng,
-    values: ValueMaker,
+    values: ValueSource,
 }
 
 impl Client {
@@ -300,12 +305,12 @@ impl Client {
         Client {
             bench: Arc::clone(bench),
             rng: Rng::new(seed),
-            values: ValueMaker::new(ValueSizes::Fixed(8), 0.5),
+            values: ValueSource::new(ValueSizes::Fixed(8), 0.5),
         }
     }
 
     /// Runs one operation of the mix.
-    fn one(&mut self, session: &mut dyn Session, kind: usize) -> Result<Did> {
+    fn one(&mut self, session: &mut dyn Session, kind: usize) -> Result<OperationResult> {
         let mut did = match MIX[kind].0 {
             "addlink" => self.add_link(session, false),
             "updatelink" => self.add_link(session, true),
@@ -331,7 +336,7 @@ impl Client {
         self.bench.graph.node(&mut self.rng)
     }
 
-    fn add_link(&mut self, session: &mut dyn Session, existing: bool) -> Result<Did> {
+    fn add_link(&mut self, session: &mut dyn Session, existing: bool) -> Result<OperationResult> {
         let bench = Arc::clone(&self.bench);
         let key = if existing {
             bench.graph.existing(&mut self.rng)
@@ -347,7 +352,7 @@ impl Client {
             let delta = match old {
                 None if rows.insert(LINKS, &link)? => 1,
                 // Somebody else has inserted it since.
-                None => return Err(Trouble::Conflict),
+                None => return Err(TransactionError::Conflict),
                 Some(old) => {
                     let set = [
                         (VISIBILITY, link[VISIBILITY].clone()),
@@ -362,14 +367,14 @@ impl Client {
             wrote += change_count(rows, &bench, key, delta)?;
             Ok(())
         })?;
-        Ok(Did {
+        Ok(OperationResult {
             wrote,
             conflicts,
-            ..Did::default()
+            ..OperationResult::default()
         })
     }
 
-    fn delete_link(&mut self, session: &mut dyn Session) -> Result<Did> {
+    fn delete_link(&mut self, session: &mut dyn Session) -> Result<OperationResult> {
         let bench = Arc::clone(&self.bench);
         let key = bench.graph.existing(&mut self.rng);
         let values = key.values();
@@ -385,14 +390,14 @@ impl Client {
             wrote = size(&old) + change_count(rows, &bench, key, -1)?;
             Ok(())
         })?;
-        Ok(Did {
+        Ok(OperationResult {
             wrote,
             conflicts,
-            ..Did::default()
+            ..OperationResult::default()
         })
     }
 
-    fn count_link(&mut self, session: &mut dyn Session) -> Result<Did> {
+    fn count_link(&mut self, session: &mut dyn Session) -> Result<OperationResult> {
         let key = self.bench.graph.existing(&mut self.rng);
         read(
             session,
@@ -401,12 +406,12 @@ impl Client {
         )
     }
 
-    fn get_link(&mut self, session: &mut dyn Session) -> Result<Did> {
+    fn get_link(&mut self, session: &mut dyn Session) -> Result<OperationResult> {
         let key = self.bench.graph.existing(&mut self.rng);
         read(session, LINKS, &key.values())
     }
 
-    fn list_links(&mut self, session: &mut dyn Session) -> Result<Did> {
+    fn list_links(&mut self, session: &mut dyn Session) -> Result<OperationResult> {
         let key = self.bench.graph.existing(&mut self.rng);
         let scan = Scan {
             table: LINKS,
@@ -420,7 +425,7 @@ impl Client {
             limit: LIST,
             ..Scan::default()
         };
-        let mut did = Did::default();
+        let mut did = OperationResult::default();
         did.conflicts = retry(session, Access::Read, &mut |rows| {
             did.read = 0;
             did.rows = rows.scan(&scan, &mut |row| {
@@ -432,12 +437,12 @@ impl Client {
         Ok(did)
     }
 
-    fn get_node(&mut self, session: &mut dyn Session) -> Result<Did> {
+    fn get_node(&mut self, session: &mut dyn Session) -> Result<OperationResult> {
         let id = self.node();
         read(session, NODES, &[Value::Int(id)])
     }
 
-    fn add_node(&mut self, session: &mut dyn Session) -> Result<Did> {
+    fn add_node(&mut self, session: &mut dyn Session) -> Result<OperationResult> {
         let id = self.bench.newest.fetch_add(1, Ordering::Relaxed) + 1;
         let data = self.values.value_of(self.bench.sizes.node_data).to_vec();
         let time = self.bench.tick();
@@ -454,14 +459,14 @@ impl Client {
             }
             Err(Failure::new(format!("node {id} exists")).into())
         })?;
-        Ok(Did {
+        Ok(OperationResult {
             wrote: size(&node),
             conflicts,
-            ..Did::default()
+            ..OperationResult::default()
         })
     }
 
-    fn update_node(&mut self, session: &mut dyn Session) -> Result<Did> {
+    fn update_node(&mut self, session: &mut dyn Session) -> Result<OperationResult> {
         let id = self.node();
         let data = self.values.value_of(self.bench.sizes.node_data).to_vec();
         let version = self.bench.tick();
@@ -475,24 +480,24 @@ impl Client {
             Ok(())
         })?;
         let wrote = u64::from(found) * (32 + set[1].1.size());
-        Ok(Did {
+        Ok(OperationResult {
             wrote,
             conflicts,
-            ..Did::default()
+            ..OperationResult::default()
         })
     }
 
-    fn delete_node(&mut self, session: &mut dyn Session) -> Result<Did> {
+    fn delete_node(&mut self, session: &mut dyn Session) -> Result<OperationResult> {
         let id = self.node();
         let mut found = false;
         let conflicts = retry(session, Access::Single, &mut |rows| {
             found = rows.delete(NODES, &[Value::Int(id)])?;
             Ok(())
         })?;
-        Ok(Did {
+        Ok(OperationResult {
             wrote: u64::from(found) * 8,
             conflicts,
-            ..Did::default()
+            ..OperationResult::default()
         })
     }
 }
@@ -513,8 +518,8 @@ fn change_count(
 }
 
 /// Reads a row by its key.
-fn read(session: &mut dyn Session, table: usize, key: &[Value]) -> Result<Did> {
-    let mut did = Did::default();
+fn read(session: &mut dyn Session, table: usize, key: &[Value]) -> Result<OperationResult> {
+    let mut did = OperationResult::default();
     did.conflicts = retry(session, Access::Read, &mut |rows| {
         let row = rows.get(table, key, false)?;
         did.rows = u64::from(row.is_some());
@@ -525,7 +530,7 @@ fn read(session: &mut dyn Session, table: usize, key: &[Value]) -> Result<Did> {
 }
 
 impl Worker for Client {
-    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<Did>> {
+    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>> {
         if interrupt::stopped() {
             return Ok(None);
         }

@@ -11,7 +11,7 @@ use std::path::Path;
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn};
 
-use super::engine::{Access, Durability, Facts, Outcome, Plan, Shape};
+use super::engine::{Access, Durability, EngineInfo, EnginePlan, Outcome, Shape};
 use super::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair, failed};
 use crate::{Failure, Result};
 
@@ -75,11 +75,11 @@ pub(crate) fn environment(
 ///
 /// # Errors
 /// As reported by LMDB.
-pub fn open(plan: &Plan) -> Result<RowEngine<LmdbRows>> {
+pub fn open(plan: &EnginePlan) -> Result<RowEngine<LmdbRows>> {
     let path = plan.directory.join("lmdb");
     let unsynced = plan.durability == Durability::Process;
     let (env, pages, flags) = environment(&path, unsynced, false)?;
-    let mut facts = Facts {
+    let mut facts = EngineInfo {
         name: format!("LMDB {} (heed)", version()),
         options: BTreeMap::new(),
         durability: match plan.durability {

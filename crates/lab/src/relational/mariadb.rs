@@ -10,9 +10,11 @@ use mysql::{Conn, Opts, OptsBuilder, Params};
 use rustix::process::Signal;
 
 use super::embedded::FANOUT;
-use super::engine::{Durability, Engine, Facts, Outcome, Plan, Session, Shape, Trouble, Visit};
+use super::engine::{
+    Durability, Engine, EngineInfo, EnginePlan, Outcome, Session, Shape, TransactionError, Visit,
+};
 use super::row::Value;
-use super::server::{Home, Server, free_port, program};
+use super::server::{Server, ServerDirectory, free_port, program};
 use super::sql::{Connection, Dialect, Sql, SqlSession, Statement};
 use crate::process::{Usage, directory_bytes};
 use crate::{Failure, Result};
@@ -38,18 +40,20 @@ pub struct MariaDb {
     options: Opts,
     sql: Sql,
     data: PathBuf,
-    facts: Facts,
+    facts: EngineInfo,
 }
 
 fn failure(error: &mysql::Error) -> Failure {
     Failure::new(format!("MariaDB: {error}"))
 }
 
-fn trouble(error: mysql::Error) -> Trouble {
+fn trouble(error: mysql::Error) -> TransactionError {
     // Lock wait timeout, deadlock.
     match &error {
-        mysql::Error::MySqlError(inner) if matches!(inner.code, 1205 | 1213) => Trouble::Conflict,
-        _ => Trouble::Failed(failure(&error)),
+        mysql::Error::MySqlError(inner) if matches!(inner.code, 1205 | 1213) => {
+            TransactionError::Conflict
+        }
+        _ => TransactionError::Failed(failure(&error)),
     }
 }
 
@@ -87,7 +91,7 @@ fn plugin() -> Option<PathBuf> {
 }
 
 /// The settings that differ from MariaDB's.
-fn settings(plan: &Plan, storage: Storage) -> BTreeMap<String, String> {
+fn settings(plan: &EnginePlan, storage: Storage) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let mut set = |name: &str, value: String| all.insert(name.to_string(), value);
     // A commit is written to the system with 2, and synced with 1.
@@ -147,10 +151,10 @@ fn settings(plan: &Plan, storage: Storage) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// It is not installed or does not start.
-pub fn open(plan: &Plan, storage: Storage) -> Result<MariaDb> {
+pub fn open(plan: &EnginePlan, storage: Storage) -> Result<MariaDb> {
     let (install, server) = programs(storage)?;
     let data = plan.directory.join("mariadb");
-    let home = Home::new(&data, &["mysql", "nobody"])?;
+    let home = ServerDirectory::new(&data, &["mysql", "nobody"])?;
     let mut arguments = vec![
         "--no-defaults".to_string(),
         format!("--datadir={}", data.display()),
@@ -209,7 +213,12 @@ pub fn open(plan: &Plan, storage: Storage) -> Result<MariaDb> {
     })
 }
 
-fn facts(plan: &Plan, storage: Storage, options: BTreeMap<String, String>, version: &str) -> Facts {
+fn facts(
+    plan: &EnginePlan,
+    storage: Storage,
+    options: BTreeMap<String, String>,
+    version: &str,
+) -> EngineInfo {
     let (name, variable, shape) = match storage {
         Storage::InnoDb => (
             "InnoDB",
@@ -229,7 +238,7 @@ fn facts(plan: &Plan, storage: Storage, options: BTreeMap<String, String>, versi
         Durability::Sync => "1",
         Durability::Process => "2 (and a sync each second)",
     };
-    Facts {
+    EngineInfo {
         name: format!("{name} in MariaDB {version}"),
         options,
         durability: format!("{variable} = {number}"),
@@ -273,7 +282,7 @@ impl MariaDb {
 }
 
 impl Engine for MariaDb {
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> EngineInfo {
         self.facts.clone()
     }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::engine::{
-    Access, Body, Durability, Engine, Facts, Outcome, Rows, Scan, Session, Shape, Trouble, Visit,
+    Access, Body, Durability, Engine, EngineInfo, Outcome, Rows, Scan, Session, Shape,
+    TransactionError, Visit,
 };
 use super::row::{Row, Schema, Value};
 use crate::{Failure, Result};
@@ -30,8 +31,8 @@ impl Oracle {
 }
 
 impl Engine for Oracle {
-    fn facts(&self) -> Facts {
-        Facts {
+    fn facts(&self) -> EngineInfo {
+        EngineInfo {
             name: "model".into(),
             options: BTreeMap::new(),
             durability: format!("none, whatever {:?} asks for", Durability::Process),
@@ -58,7 +59,8 @@ impl Engine for Oracle {
 
 impl Session for Oracle {
     fn transact(&mut self, _access: Access, body: &mut Body<'_>) -> Outcome<()> {
-        let poisoned = |_| Trouble::Failed(Failure::new("a thread with the model panicked"));
+        let poisoned =
+            |_| TransactionError::Failed(Failure::new("a thread with the model panicked"));
         let mut tables = self.tables.lock().map_err(poisoned)?;
         // Changed in place, and put back when the transaction fails.
         let saved = tables.clone();

@@ -9,9 +9,11 @@ use postgres::types::ToSql;
 use postgres::{Client, Config, NoTls};
 use rustix::process::Signal;
 
-use super::engine::{Durability, Engine, Facts, Outcome, Plan, Session, Shape, Trouble, Visit};
+use super::engine::{
+    Durability, Engine, EngineInfo, EnginePlan, Outcome, Session, Shape, TransactionError, Visit,
+};
 use super::row::Value;
-use super::server::{Home, Server, free_port, program};
+use super::server::{Server, ServerDirectory, free_port, program};
 use super::sql::{Connection, Dialect, Sql, SqlSession, Statement};
 use crate::process::{Usage, directory_bytes};
 use crate::{Failure, Result};
@@ -24,9 +26,9 @@ pub struct Postgres {
     config: Config,
     sql: Sql,
     data: PathBuf,
-    facts: Facts,
+    facts: EngineInfo,
     durability: Durability,
-    /// Whether this version has the counters of [`WRITTEN`].
+    /// True if this version has the counters of [`WRITTEN`].
     counts: bool,
 }
 
@@ -53,15 +55,15 @@ fn failure(error: &postgres::Error) -> Failure {
     }
 }
 
-fn trouble(error: postgres::Error) -> Trouble {
+fn trouble(error: postgres::Error) -> TransactionError {
     let passing = [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::LOCK_NOT_AVAILABLE,
     ];
     match error.code() {
-        Some(code) if passing.contains(code) => Trouble::Conflict,
-        _ => Trouble::Failed(failure(&error)),
+        Some(code) if passing.contains(code) => TransactionError::Conflict,
+        _ => TransactionError::Failed(failure(&error)),
     }
 }
 
@@ -94,7 +96,7 @@ pub fn programs() -> Result<(PathBuf, PathBuf)> {
 }
 
 /// The settings that differ from PostgreSQL's.
-fn settings(plan: &Plan) -> BTreeMap<String, String> {
+fn settings(plan: &EnginePlan) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let mut set = |name: &str, value: String| all.insert(name.to_string(), value);
     set("shared_buffers", format!("{}kB", plan.cache / 1024));
@@ -118,10 +120,10 @@ fn settings(plan: &Plan) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// It is not installed or does not start.
-pub fn open(plan: &Plan) -> Result<Postgres> {
+pub fn open(plan: &EnginePlan) -> Result<Postgres> {
     let (initdb, postgres) = programs()?;
     let data = plan.directory.join("postgres");
-    let home = Home::new(&data, &["postgres", "nobody"])?;
+    let home = ServerDirectory::new(&data, &["postgres", "nobody"])?;
     let words = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
     let path = data.display().to_string();
     let mut arguments = words(&["--auth=trust", "--username=esker", "--no-sync"]);
@@ -157,7 +159,7 @@ pub fn open(plan: &Plan) -> Result<Postgres> {
         Durability::Sync => "fsync = on, synchronous_commit = on",
         Durability::Process => "fsync = off, synchronous_commit = on",
     };
-    let facts = Facts {
+    let facts = EngineInfo {
         name: format!("PostgreSQL {version}"),
         options,
         durability: durability.into(),
@@ -209,7 +211,7 @@ impl Postgres {
 }
 
 impl Engine for Postgres {
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> EngineInfo {
         self.facts.clone()
     }
 

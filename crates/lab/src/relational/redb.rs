@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use redb::{Database, ReadableDatabase as _, ReadableTable, Table, TableDefinition};
 
-use super::engine::{Access, Durability, Facts, Outcome, Plan, Shape};
+use super::engine::{Access, Durability, EngineInfo, EnginePlan, Outcome, Shape};
 use super::kv::{Pairs, PairsBody, PairsEngine, PairsSession, RowEngine, VisitPair, failed};
 use crate::{Failure, Result};
 
@@ -27,7 +27,7 @@ fn sad(error: impl std::fmt::Display) -> Failure {
 ///
 /// # Errors
 /// As reported by redb, or when commits are not to be synced.
-pub fn open(plan: &Plan) -> Result<RowEngine<RedbRows>> {
+pub fn open(plan: &EnginePlan) -> Result<RowEngine<RedbRows>> {
     if plan.durability != Durability::Sync {
         let text = "redb syncs a commit or keeps it in memory; it has nothing in between";
         return Err(Failure::new(text));
@@ -43,7 +43,7 @@ pub fn open(plan: &Plan) -> Result<RowEngine<RedbRows>> {
     transaction.open_table(PAIRS).map_err(sad)?;
     transaction.commit().map_err(sad)?;
     let options = BTreeMap::from([("cache_size".to_string(), plan.cache.to_string())]);
-    let facts = Facts {
+    let facts = EngineInfo {
         name: "redb 4".into(),
         options,
         durability: "Durability::Immediate".into(),

@@ -61,9 +61,9 @@ pub fn size(values: &[Value]) -> u64 {
     values.iter().map(Value::size).sum()
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// 64 bits with a sign.
     Int,
     /// At most this number of bytes.
@@ -89,7 +89,7 @@ pub struct Table {
     /// Its name.
     pub name: &'static str,
     /// Names and kinds of its columns.
-    pub columns: Vec<(&'static str, Kind)>,
+    pub columns: Vec<(&'static str, ColumnType)>,
     /// How many columns from the first on are the primary key.
     pub key: usize,
     /// Its secondary indexes.

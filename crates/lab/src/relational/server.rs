@@ -65,17 +65,17 @@ pub(crate) fn free_port() -> Result<u16> {
 }
 
 /// Programs of one server that run in one directory.
-pub(crate) struct Home {
+pub(crate) struct ServerDirectory {
     directory: PathBuf,
     user: Option<User>,
 }
 
-impl Home {
+impl ServerDirectory {
     /// Uses an empty directory. As root it is given to the first user that exists.
     ///
     /// # Errors
     /// There is no such user, or the directory cannot be given away.
-    pub(crate) fn new(directory: &Path, users: &[&str]) -> Result<Home> {
+    pub(crate) fn new(directory: &Path, users: &[&str]) -> Result<ServerDirectory> {
         let user = if geteuid().is_root() {
             Some(user(users)?)
         } else {
@@ -85,7 +85,7 @@ impl Home {
         if let Some(user) = &user {
             std::os::unix::fs::chown(directory, Some(user.id), Some(user.group))?;
         }
-        Ok(Home {
+        Ok(ServerDirectory {
             directory: directory.to_path_buf(),
             user,
         })
@@ -209,7 +209,7 @@ impl Server {
         }
     }
 
-    /// What its processes used since they began.
+    /// Returns the usage of its processes since they began.
     pub(crate) fn usage(&self) -> Usage {
         tree_usage(self.child.id())
     }
@@ -265,7 +265,7 @@ fn parents() -> Vec<(u32, u32)> {
     entries.flatten().filter_map(parent).collect()
 }
 
-/// What a process and its descendants used, those that ended included.
+/// Returns the usage of a process and its descendants, those that ended included.
 fn tree_usage(root: u32) -> Usage {
     let parents = parents();
     let mut all = vec![root];

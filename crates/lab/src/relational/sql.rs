@@ -4,7 +4,7 @@
 //! holds them behind its key, so that no engine looks at rows for what the index has.
 
 use super::engine::{Access, AnyOf, Body, Outcome, Rows, Scan, Session, Visit};
-use super::row::{Kind, Row, Schema, Table, Value};
+use super::row::{ColumnType, Row, Schema, Table, Value};
 
 /// How an engine wants its statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Statement {
     AnyOf(ScanShape, usize),
 }
 
-/// What of a scan is in the text of its statement.
+/// The parts of a scan that are in the text of its statement.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ScanShape {
     table: usize,
@@ -82,13 +82,13 @@ impl Sql {
         &self.schema
     }
 
-    fn kind(&self, kind: Kind) -> String {
+    fn kind(&self, kind: ColumnType) -> String {
         match (kind, self.dialect) {
-            (Kind::Int, Dialect::Sqlite) => "INTEGER".into(),
-            (Kind::Int, _) => "BIGINT".into(),
-            (Kind::Bytes(_), Dialect::Postgres) => "BYTEA".into(),
-            (Kind::Bytes(most), Dialect::MariaDb(_)) => format!("VARBINARY({most})"),
-            (Kind::Bytes(_), Dialect::Sqlite) => "BLOB".into(),
+            (ColumnType::Int, Dialect::Sqlite) => "INTEGER".into(),
+            (ColumnType::Int, _) => "BIGINT".into(),
+            (ColumnType::Bytes(_), Dialect::Postgres) => "BYTEA".into(),
+            (ColumnType::Bytes(most), Dialect::MariaDb(_)) => format!("VARBINARY({most})"),
+            (ColumnType::Bytes(_), Dialect::Sqlite) => "BLOB".into(),
         }
     }
 
@@ -118,7 +118,7 @@ impl Sql {
         marks.join(", ")
     }
 
-    /// What makes all tables and the indexes that are made with them.
+    /// Returns the statements that create all tables and their indexes.
     pub fn create(&self) -> Vec<String> {
         let mut out = Vec::new();
         for (number, table) in self.schema.tables.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Sql {
         out
     }
 
-    /// What makes one index.
+    /// Returns the statement that creates one index.
     pub fn create_index(&self, table: usize, index: usize) -> String {
         let of = &self.schema.tables[table];
         let order = self.names(of, &of.order(Some(index)));

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, ToSql};
 
-use super::engine::{Durability, Engine, Facts, Outcome, Plan, Session, Shape, Trouble, Visit};
+use super::engine::{
+    Durability, Engine, EngineInfo, EnginePlan, Outcome, Session, Shape, TransactionError, Visit,
+};
 use super::row::Value;
 use super::sql::{Connection, Dialect, Sql, SqlSession, Statement};
 use crate::process::directory_bytes;
@@ -20,17 +22,17 @@ pub struct Sqlite {
     file: PathBuf,
     pragmas: String,
     sql: Sql,
-    facts: Facts,
+    facts: EngineInfo,
 }
 
 fn failure(error: &rusqlite::Error) -> Failure {
     Failure::new(format!("SQLite: {error}"))
 }
 
-fn trouble(error: rusqlite::Error) -> Trouble {
+fn trouble(error: rusqlite::Error) -> TransactionError {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Trouble::Conflict,
-        _ => Trouble::Failed(failure(&error)),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => TransactionError::Conflict,
+        _ => TransactionError::Failed(failure(&error)),
     }
 }
 
@@ -38,7 +40,7 @@ fn trouble(error: rusqlite::Error) -> Trouble {
 ///
 /// # Errors
 /// As reported by SQLite.
-pub fn open(plan: &Plan) -> Result<Sqlite> {
+pub fn open(plan: &EnginePlan) -> Result<Sqlite> {
     let directory = plan.directory.join("sqlite");
     std::fs::create_dir_all(&directory)?;
     let synchronous = match plan.durability {
@@ -64,7 +66,7 @@ pub fn open(plan: &Plan) -> Result<Sqlite> {
     let opened = Sqlite {
         file: directory.join("data.db"),
         pragmas,
-        facts: Facts {
+        facts: EngineInfo {
             name: format!("SQLite {}", rusqlite::version()),
             options,
             durability: format!("synchronous = {synchronous}, journal_mode = WAL"),
@@ -96,7 +98,7 @@ impl Sqlite {
 }
 
 impl Engine for Sqlite {
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> EngineInfo {
         self.facts.clone()
     }
 

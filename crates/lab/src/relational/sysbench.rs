@@ -8,11 +8,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::drive::{Did, Pace, Step, Worker, drive};
+use super::drive::{OperationResult, Pace, StepFigures, Worker, drive};
 use super::engine::{Access, AnyOf, Engine, Outcome, Rows, Scan, Session, retry};
-use super::row::{Index, Kind, Row, Schema, Table, Value, size};
+use super::row::{ColumnType, Index, Row, Schema, Table, Value, size};
 use crate::Result;
-use crate::generate::{Rng, ValueMaker, ValueSizes};
+use crate::generate::{Rng, ValueSizes, ValueSource};
 use crate::workload::zipf::Zipf;
 
 const K: usize = 1;
@@ -24,10 +24,10 @@ pub fn schema() -> Schema {
         tables: vec![Table {
             name: "sbtest1",
             columns: vec![
-                ("id", Kind::Int),
-                ("k", Kind::Int),
-                ("c", Kind::Bytes(120)),
-                ("pad", Kind::Bytes(60)),
+                ("id", ColumnType::Int),
+                ("k", ColumnType::Int),
+                ("c", ColumnType::Bytes(120)),
+                ("pad", ColumnType::Bytes(60)),
             ],
             key: 1,
             indexes: vec![Index {
@@ -40,7 +40,7 @@ pub fn schema() -> Schema {
     }
 }
 
-/// What the transactions of a microbenchmark do.
+/// The work of the transactions of a microbenchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// Rows by key: their number, and whether they are always the same ones.
@@ -95,7 +95,7 @@ pub enum Work {
     },
 }
 
-/// What is computed from a range.
+/// The value that is computed from a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sum {
     /// Nothing.
@@ -233,7 +233,7 @@ pub fn all() -> Vec<(String, Work)> {
     out
 }
 
-/// What all threads share.
+/// State that all threads share.
 pub struct Bench {
     rows: u64,
     zipf: Zipf,
@@ -251,7 +251,7 @@ impl Bench {
         })
     }
 
-    fn row(&self, id: i64, rng: &mut Rng, values: &mut ValueMaker) -> Row {
+    fn row(&self, id: i64, rng: &mut Rng, values: &mut ValueSource) -> Row {
         vec![
             Value::Int(id),
             Value::Int(rng.below(self.rows) as i64 + 1),
@@ -264,7 +264,7 @@ impl Bench {
     ///
     /// # Errors
     /// What the engine says.
-    pub fn load(self: &Arc<Bench>, engine: &dyn Engine, threads: usize) -> Result<Step> {
+    pub fn load(self: &Arc<Bench>, engine: &dyn Engine, threads: usize) -> Result<StepFigures> {
         let part = self.rows.div_ceil(threads.max(1) as u64);
         let pace = Pace {
             threads,
@@ -277,7 +277,7 @@ impl Bench {
                 next: from as i64,
                 end: (from + part).min(self.rows + 1) as i64,
                 rng: Rng::new(number as u64 + 1),
-                values: ValueMaker::new(ValueSizes::Fixed(8), 0.5),
+                values: ValueSource::new(ValueSizes::Fixed(8), 0.5),
             })
         })
     }
@@ -291,13 +291,13 @@ impl Bench {
         engine: &dyn Engine,
         (name, work): (&str, Work),
         pace: Pace,
-    ) -> Result<Step> {
+    ) -> Result<StepFigures> {
         drive(engine, name, pace, &["transaction"], &|number| {
             Box::new(Client {
                 bench: Arc::clone(self),
                 work,
                 rng: Rng::new(100 + number as u64),
-                values: ValueMaker::new(ValueSizes::Fixed(8), 0.5),
+                values: ValueSource::new(ValueSizes::Fixed(8), 0.5),
             })
         })
     }
@@ -308,11 +308,11 @@ struct Loader {
     next: i64,
     end: i64,
     rng: Rng,
-    values: ValueMaker,
+    values: ValueSource,
 }
 
 impl Worker for Loader {
-    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<Did>> {
+    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>> {
         if self.next >= self.end {
             return Ok(None);
         }
@@ -327,10 +327,10 @@ impl Worker for Loader {
             }
             Ok(())
         })?;
-        Ok(Some(Did {
+        Ok(Some(OperationResult {
             wrote: rows.iter().map(|row| size(row)).sum(),
             conflicts,
-            ..Did::default()
+            ..OperationResult::default()
         }))
     }
 }
@@ -339,12 +339,12 @@ struct Client {
     bench: Arc<Bench>,
     work: Work,
     rng: Rng,
-    values: ValueMaker,
+    values: ValueSource,
 }
 
-/// What a transaction saw.
+/// The rows that a transaction saw.
 #[derive(Default)]
-struct Seen {
+struct RowTotals {
     rows: u64,
     bytes: u64,
     wrote: u64,
@@ -352,7 +352,7 @@ struct Seen {
     sum: i64,
 }
 
-impl Seen {
+impl RowTotals {
     fn scan(&mut self, rows: &mut dyn Rows, scan: &Scan) -> Outcome<()> {
         self.rows += rows.scan(scan, &mut |row| {
             self.bytes += size(row);
@@ -407,7 +407,7 @@ impl Client {
         (0..count).map(|i| Value::Int(pick(i, self))).collect()
     }
 
-    fn read(&mut self, session: &mut dyn Session) -> Result<Option<(Seen, u64)>> {
+    fn read(&mut self, session: &mut dyn Session) -> Result<Option<(RowTotals, u64)>> {
         let mut asks: Vec<(Option<AnyOf>, Scan, Sum)> = Vec::new();
         let mut any = |any: AnyOf| asks.push((Some(any), Scan::default(), Sum::Plain));
         match self.work {
@@ -444,9 +444,9 @@ impl Client {
             Work::FullScan => asks.push((None, Scan::default(), Sum::Count)),
             _ => return Ok(None),
         }
-        let mut seen = Seen::default();
+        let mut seen = RowTotals::default();
         let conflicts = retry(session, Access::Read, &mut |rows| {
-            seen = Seen::default();
+            seen = RowTotals::default();
             ask(rows, &asks, &mut seen)
         })?;
         Ok(Some((seen, conflicts)))
@@ -470,7 +470,7 @@ impl Client {
         asks
     }
 
-    fn change(&mut self, session: &mut dyn Session) -> Result<(Seen, u64)> {
+    fn change(&mut self, session: &mut dyn Session) -> Result<(RowTotals, u64)> {
         let c = Value::Bytes(self.values.value_of(120).to_vec());
         let set_c = [(C, c)];
         let mut wrote = 0;
@@ -527,14 +527,14 @@ impl Client {
             Work::ReadWrite { range } => return self.read_write(session, range),
             _ => return Err(crate::Failure::new("a read is no change")),
         };
-        let seen = Seen {
+        let seen = RowTotals {
             wrote,
-            ..Seen::default()
+            ..RowTotals::default()
         };
         Ok((seen, conflicts))
     }
 
-    fn read_write(&mut self, session: &mut dyn Session, range: u64) -> Result<(Seen, u64)> {
+    fn read_write(&mut self, session: &mut dyn Session, range: u64) -> Result<(RowTotals, u64)> {
         let asks = if range > 0 {
             self.mixed(range)
         } else {
@@ -547,15 +547,15 @@ impl Client {
             .bench
             .clone()
             .row(again, &mut self.rng, &mut self.values);
-        let mut seen = Seen::default();
+        let mut seen = RowTotals::default();
         let conflicts = retry(session, Access::Write, &mut |rows| {
-            seen = Seen::default();
+            seen = RowTotals::default();
             ask(rows, &asks, &mut seen)?;
             rows.update(0, &[Value::Int(first)], &[(K, Value::Int(k))])?;
             rows.update(0, &[Value::Int(second)], &[(C, c.clone())])?;
             rows.delete(0, &row[..1])?;
             if !rows.insert(0, &row)? {
-                return Err(super::engine::Trouble::Conflict);
+                return Err(super::engine::TransactionError::Conflict);
             }
             seen.wrote = 16 + 128 + 8 + size(&row);
             Ok(())
@@ -564,7 +564,11 @@ impl Client {
     }
 }
 
-fn ask(rows: &mut dyn Rows, asks: &[(Option<AnyOf>, Scan, Sum)], seen: &mut Seen) -> Outcome<()> {
+fn ask(
+    rows: &mut dyn Rows,
+    asks: &[(Option<AnyOf>, Scan, Sum)],
+    seen: &mut RowTotals,
+) -> Outcome<()> {
     for (any, scan, sum) in asks {
         match any {
             Some(any) => {
@@ -581,13 +585,13 @@ fn ask(rows: &mut dyn Rows, asks: &[(Option<AnyOf>, Scan, Sum)], seen: &mut Seen
 }
 
 impl Worker for Client {
-    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<Did>> {
+    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>> {
         let (seen, conflicts) = match self.read(session)? {
             Some(read) => read,
             None => self.change(session)?,
         };
         std::hint::black_box(seen.sum);
-        Ok(Some(Did {
+        Ok(Some(OperationResult {
             kind: 0,
             wrote: seen.wrote,
             read: seen.bytes,
@@ -597,7 +601,7 @@ impl Worker for Client {
     }
 }
 
-/// Whether table and index have the same rows; what is wrong otherwise, and the live bytes.
+/// Checks that table and index have the same rows; returns the differences, and the live bytes.
 ///
 /// # Errors
 /// What the engine says.

@@ -7,15 +7,17 @@ use std::path::Path;
 
 use super::catalogue;
 use super::drive::Pace;
-use super::engine::{Access, Durability, Engine, Plan, Scan, Session, Trouble, retry};
+use super::engine::{
+    Access, Durability, Engine, EnginePlan, Scan, Session, TransactionError, retry,
+};
 use super::linkbench::{self, verify::verify};
 use super::oracle::Oracle;
-use super::row::{Index, Kind, Row, Schema, Table, Value};
+use super::row::{ColumnType, Index, Row, Schema, Table, Value};
 use crate::Failure;
 use crate::generate::Rng;
 
-fn plan(directory: &Path, schema: Schema) -> Plan {
-    Plan {
+fn plan(directory: &Path, schema: Schema) -> EnginePlan {
+    EnginePlan {
         directory: directory.to_path_buf(),
         durability: Durability::Process,
         cache: 16 << 20,
@@ -38,11 +40,11 @@ fn schema() -> Schema {
             Table {
                 name: "things",
                 columns: vec![
-                    ("a", Kind::Int),
-                    ("b", Kind::Int),
-                    ("c", Kind::Int),
-                    ("d", Kind::Bytes(200)),
-                    ("e", Kind::Int),
+                    ("a", ColumnType::Int),
+                    ("b", ColumnType::Int),
+                    ("c", ColumnType::Int),
+                    ("d", ColumnType::Bytes(200)),
+                    ("e", ColumnType::Int),
                 ],
                 key: 2,
                 indexes: vec![
@@ -53,7 +55,7 @@ fn schema() -> Schema {
             },
             Table {
                 name: "sums",
-                columns: vec![("id", Kind::Int), ("sum", Kind::Int)],
+                columns: vec![("id", ColumnType::Int), ("sum", ColumnType::Int)],
                 key: 1,
                 indexes: Vec::new(),
             },
@@ -95,7 +97,7 @@ fn scan(rng: &mut Rng, indexes: u64) -> Scan {
     }
 }
 
-/// What one transaction saw: outcomes and rows as text.
+/// Runs one transaction, and returns what it saw: outcomes and rows as text.
 fn transaction(session: &mut dyn Session, seed: u64, indexes: u64) -> Vec<String> {
     let mut seen = Vec::new();
     let done = session.transact(Access::Write, &mut |rows| {
@@ -131,8 +133,8 @@ fn transaction(session: &mut dyn Session, seed: u64, indexes: u64) -> Vec<String
     });
     seen.push(match done {
         Ok(()) => "committed".into(),
-        Err(Trouble::Failed(failure)) => failure.to_string(),
-        Err(Trouble::Conflict) => "conflict".into(),
+        Err(TransactionError::Failed(failure)) => failure.to_string(),
+        Err(TransactionError::Conflict) => "conflict".into(),
     });
     seen
 }

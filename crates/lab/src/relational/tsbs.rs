@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use super::drive::{Did, Pace, Step, Worker, drive};
+use super::drive::{OperationResult, Pace, StepFigures, Worker, drive};
 use super::engine::{Access, Engine, Outcome, Rows, Scan, Session, retry};
-use super::row::{Index, Kind, Row, Schema, Table, Value, size};
+use super::row::{ColumnType, Index, Row, Schema, Table, Value, size};
 use crate::Result;
 use crate::generate::Rng;
 
@@ -40,7 +40,7 @@ pub fn schema() -> Schema {
     Schema {
         tables: vec![Table {
             name: "cpu",
-            columns: names.map(|name| (name, Kind::Int)).to_vec(),
+            columns: names.map(|name| (name, ColumnType::Int)).to_vec(),
             key: 2,
             indexes: vec![Index {
                 name: "by_time",
@@ -187,7 +187,7 @@ impl Bench {
     ///
     /// # Errors
     /// What the engine says.
-    pub fn load(&self, engine: &dyn Engine, threads: usize) -> Result<Step> {
+    pub fn load(&self, engine: &dyn Engine, threads: usize) -> Result<StepFigures> {
         let threads = threads.clamp(1, self.hosts.max(1) as usize);
         let pace = Pace {
             threads,
@@ -214,7 +214,7 @@ impl Bench {
         engine: &dyn Engine,
         (name, query): (&'static str, Query),
         pace: Pace,
-    ) -> Result<Step> {
+    ) -> Result<StepFigures> {
         let bench = *self;
         drive(engine, name, pace, &["query"], &|number| {
             Box::new(Reader {
@@ -233,7 +233,7 @@ struct Loader {
 }
 
 impl Worker for Loader {
-    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<Did>> {
+    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>> {
         /// Points of a host in a commit.
         const TIMES: i64 = 20;
         if self.time >= self.bench.end() || self.hosts.is_empty() {
@@ -252,11 +252,11 @@ impl Worker for Loader {
             }
             Ok(())
         })?;
-        Ok(Some(Did {
+        Ok(Some(OperationResult {
             wrote: points.iter().map(|row| size(row)).sum(),
             rows: points.len() as u64,
             conflicts,
-            ..Did::default()
+            ..OperationResult::default()
         }))
     }
 }
@@ -267,9 +267,9 @@ struct Reader {
     rng: Rng,
 }
 
-/// What a query found: its groups, and the rows and bytes that it took.
+/// Result of a query: its groups, and the rows and bytes that it took.
 #[derive(Debug, Default, PartialEq)]
-pub struct Found {
+pub struct QueryResult {
     /// Values by group.
     pub groups: BTreeMap<(i64, i64), Vec<i64>>,
     rows: u64,
@@ -286,7 +286,7 @@ fn between(host: i64, from: i64, to: i64) -> Scan {
     }
 }
 
-impl Found {
+impl QueryResult {
     /// Adds points of a host to groups of `step` seconds by `fold`.
     fn group(
         &mut self,
@@ -324,8 +324,8 @@ pub fn ask(
     rows: &mut dyn Rows,
     query: Query,
     (host, from): (i64, i64),
-) -> Outcome<Found> {
-    let mut found = Found::default();
+) -> Outcome<QueryResult> {
+    let mut found = QueryResult::default();
     let all = bench.hosts as i64;
     let some = |count: u64| (0..count.min(bench.hosts) as i64).map(move |i| (host + i) % all);
     match query {
@@ -383,7 +383,7 @@ pub fn ask(
 }
 
 /// The most of usage_user by minute over all hosts, the last 5 minutes before a time.
-fn minutes(bench: &Bench, rows: &mut dyn Rows, from: i64, found: &mut Found) -> Outcome<()> {
+fn minutes(bench: &Bench, rows: &mut dyn Rows, from: i64, found: &mut QueryResult) -> Outcome<()> {
     let to = (from + HOUR).min(bench.end());
     let first = (to - 1) / 60 - 4;
     let scan = Scan {
@@ -404,11 +404,11 @@ fn minutes(bench: &Bench, rows: &mut dyn Rows, from: i64, found: &mut Found) -> 
 }
 
 impl Worker for Reader {
-    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<Did>> {
+    fn operation(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>> {
         let host = self.rng.below(self.bench.hosts) as i64;
         let times = (self.bench.end() - 12 * HOUR).max(1) as u64;
         let from = self.rng.below(times) as i64 / EVERY * EVERY;
-        let mut did = Did::default();
+        let mut did = OperationResult::default();
         did.conflicts = retry(session, Access::Read, &mut |rows| {
             let found = ask(&self.bench, rows, self.query, (host, from))?;
             (did.rows, did.read) = (found.rows, found.bytes);

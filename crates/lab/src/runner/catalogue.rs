@@ -157,7 +157,7 @@ pub(super) fn job(text: &str, flags: &Flags, existing: &Existing) -> Result<Opti
     }))
 }
 
-/// What the threads of a benchmark do together at most, for a bar.
+/// Returns the most operations of all threads of a benchmark, for a progress bar.
 pub(super) fn wanted(job: &Job) -> u64 {
     let s = &job.settings;
     let per_thread = match job.task {
@@ -178,7 +178,7 @@ pub(super) fn wanted(job: &Job) -> u64 {
     per_thread * s.threads as u64
 }
 
-/// What one operation of a histogram is called.
+/// Returns the name of one operation of a histogram.
 pub(super) fn unit(task: Task) -> &'static str {
     match task {
         Task::FillSeq | Task::FillRandom | Task::FillUnique => "write",

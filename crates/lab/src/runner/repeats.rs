@@ -1,8 +1,8 @@
-//! What is printed of a benchmark that runs several times: means with their interval, and median.
+//! Output of a benchmark that runs several times: means with their interval, and median.
 
 use std::fmt::Write as _;
 
-use crate::measure::Measured;
+use crate::measure::Measurement;
 
 /// The rates of the runs so far.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ fn median(values: &[f64]) -> f64 {
 }
 
 impl Repeats {
-    pub(super) fn add(&mut self, run: &Measured) {
+    pub(super) fn add(&mut self, run: &Measurement) {
         self.operations.push(run.ops_per_second());
         self.megabytes.extend(run.mb_per_second());
     }

@@ -1,4 +1,4 @@
-//! What happened second by second in a step: stalls, processor time, memory, the device.
+//! Figures of each second of a step: stalls, processor time, memory, the device.
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use super::{Before, Runner};
 use crate::flags::Flags;
-use crate::generate::{KeyMaker, ValueMaker, ValueSizes};
-use crate::measure::Measured;
+use crate::generate::{KeyFormatter, ValueSizes, ValueSource};
+use crate::measure::Measurement;
 use crate::memory::memory;
 use crate::report::Row;
 use crate::shape::shape_line;
@@ -63,7 +63,7 @@ impl<S: Store, O: Fn(&OpenPlan) -> Result<S>> Runner<'_, S, O> {
 
     /// The line of a benchmark that is one operation.
     fn print_one(&mut self, name: &str, start: Instant, bytes: u64, operations: u64, said: String) {
-        let mut measured = Measured::between(start, Instant::now(), operations);
+        let mut measured = Measurement::between(start, Instant::now(), operations);
         (measured.bytes, measured.message) = (bytes, said);
         (self.print)(&measured.line(name));
     }
@@ -136,9 +136,9 @@ impl<S: Store, O: Fn(&OpenPlan) -> Result<S>> Runner<'_, S, O> {
         let num = flags.count("num");
         let directory = self.path.join("ingest_tmp");
         std::fs::create_dir_all(&directory)?;
-        let mut keys = KeyMaker::new(flags.count("key_size") as usize);
+        let mut keys = KeyFormatter::new(flags.count("key_size") as usize);
         let sizes = ValueSizes::Fixed(flags.count("value_size") as usize);
-        let mut values = ValueMaker::new(sizes, flags.number("compression_ratio"));
+        let mut values = ValueSource::new(sizes, flags.number("compression_ratio"));
         let mut bytes = 0;
         for batch in 0..batches {
             let mut files = Vec::new();

@@ -52,7 +52,7 @@ fn stalls_are_those_of_the_database_since_the_step_began() {
     assert_eq!(last, ["all", "2", "2.000", "25.0"]);
     assert_eq!(stall_table(&[], 8.0), None);
     // From the record of a run as well.
-    let around = crate::report::Surroundings {
+    let around = crate::report::StepContext {
         stalls: grown.clone(),
         keeps_ledger: true,
         ..Default::default()
@@ -64,10 +64,10 @@ fn stalls_are_those_of_the_database_since_the_step_began() {
     }
     let now = std::time::Instant::now();
     let finish = now + std::time::Duration::from_secs(4);
-    let run = crate::measure::Measured {
+    let run = crate::measure::Measurement {
         thread_seconds: 8.0,
         histogram: Some(Box::new(latencies)),
-        ..crate::measure::Measured::between(now, finish, 1)
+        ..crate::measure::Measurement::between(now, finish, 1)
     };
     let row = crate::report::Row::new("fill", &run, &around, true);
     let row = crate::report::Row::from_json(&row.json()).expect("a row");

@@ -1,14 +1,14 @@
 //! Workloads that read what they change, or change it in a way of its own.
 
 use super::{Settings, pace};
-use crate::generate::{KeyMaker, Rng};
+use crate::generate::{KeyFormatter, Rng};
 use crate::measure::Meter;
 use crate::store::{Iter, Session};
 use crate::{Failure, Result};
 
 /// How a value that was read becomes the one that is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rewrite {
+pub(super) enum ValueChange {
     /// Combined bit by bit with another.
     Xor,
     /// With another behind it.
@@ -20,7 +20,7 @@ pub(super) fn delete_range<S: Session>(
     session: &mut S,
     s: &Settings,
     rng: &mut Rng,
-    ends: &mut (KeyMaker, KeyMaker),
+    ends: &mut (KeyFormatter, KeyFormatter),
 ) -> Result<()> {
     let first = rng.below(s.num);
     let end = first.saturating_add(s.tombstones.width);
@@ -73,7 +73,7 @@ pub(super) fn rewrite<S: Session>(
     s: &Settings,
     rng: &mut Rng,
     meter: &mut Meter<'_>,
-    how: Rewrite,
+    how: ValueChange,
 ) -> Result<()> {
     let (mut keys, mut values, mut pacer) = (s.keys(), s.value_maker(), s.write_pacer());
     let mut budget = s.budget(s.read_writes);
@@ -91,14 +91,14 @@ pub(super) fn rewrite<S: Session>(
             found += 1;
         }
         match how {
-            Rewrite::Append => {
+            ValueChange::Append => {
                 if !value.is_empty() {
                     value.push(b',');
                 }
                 value.extend_from_slice(values.value());
             }
-            Rewrite::Xor if value.is_empty() => value.extend_from_slice(values.value()),
-            Rewrite::Xor => {
+            ValueChange::Xor if value.is_empty() => value.extend_from_slice(values.value()),
+            ValueChange::Xor => {
                 let other = values.value_of(value.len());
                 value.iter_mut().zip(other).for_each(|(a, b)| *a ^= b);
             }
@@ -166,7 +166,8 @@ pub(super) fn in_threes<S: Session>(
     Ok(())
 }
 
-/// Whether the three keys are there. An iterator shows one state, so they are all there or none is.
+/// Returns whether the three keys are there. An iterator shows one state, so they are all there or
+/// none is.
 fn three_alike<S: Session>(session: &mut S, key: &mut [u8]) -> Result<bool> {
     let mut iter = session.iter(None, None)?;
     *key.last_mut().expect("keys are not empty") = THREE[0];

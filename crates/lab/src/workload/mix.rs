@@ -28,7 +28,7 @@ impl Pareto {
         }
     }
 
-    /// What `u` of (0, 1] stands for; never negative.
+    /// Returns the value for `u` of (0, 1]; never negative.
     pub(super) fn at(&self, u: f64) -> u64 {
         let u = u.max(1e-12);
         let value = if self.k == 0.0 {

@@ -7,7 +7,7 @@ use super::mix::Mix;
 use super::series::Series;
 use super::zipf::Zipf;
 use crate::flags::Flags;
-use crate::generate::{Budget, KeyMaker, Pacer, Rng, ValueMaker, ValueSizes};
+use crate::generate::{Budget, KeyFormatter, Pacer, Rng, ValueSizes, ValueSource};
 use crate::sine::Sine;
 use crate::{Failure, Result};
 
@@ -98,7 +98,7 @@ pub struct Settings {
     pub single_deletes: bool,
     /// Series of `timeseries`.
     pub series: Series,
-    /// What `mixgraph` does.
+    /// Settings of `mixgraph`.
     pub mix: Mix,
     /// A limit of writers that changes with time, in the place of `write_rate`.
     pub sine_write: Option<Sine>,
@@ -122,7 +122,7 @@ pub struct Tombstones {
 }
 
 impl Tombstones {
-    /// Whether one is due after this many writes.
+    /// Returns whether one is due after this many writes.
     pub(super) fn is_due(&self, written: u64) -> bool {
         let since = written.saturating_sub(self.before);
         self.every > 0
@@ -257,8 +257,8 @@ impl Settings {
         (skewed as u64).wrapping_mul(0x5bd1_e995) % self.num
     }
 
-    pub(super) fn keys(&self) -> KeyMaker {
-        KeyMaker::with_prefix(
+    pub(super) fn keys(&self) -> KeyFormatter {
+        KeyFormatter::with_prefix(
             self.key_size,
             self.prefix_size,
             self.keys_per_prefix,
@@ -267,8 +267,8 @@ impl Settings {
         .use_existing(self.existing.clone())
     }
 
-    pub(super) fn value_maker(&self) -> ValueMaker {
-        ValueMaker::new(self.values, self.compression_ratio).with_same(self.same_percent)
+    pub(super) fn value_maker(&self) -> ValueSource {
+        ValueSource::new(self.values, self.compression_ratio).with_same(self.same_percent)
     }
 
     pub(super) fn budget(&self, ops: u64) -> Budget {

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 
-use super::{Settings, Shared, pace};
+use super::{BenchmarkState, Settings, pace};
 use crate::generate::Rng;
 use crate::measure::Meter;
 use crate::store::{Iter, Session};
@@ -19,7 +19,7 @@ pub(super) fn run<S: Session>(
     s: &Settings,
     rng: &mut Rng,
     meter: &mut Meter<'_>,
-    shared: &Shared,
+    shared: &BenchmarkState,
 ) -> Result<()> {
     if s.key_size < 2 * PART || s.threads < 2 {
         let text = "timeseries needs keys of 16 bytes or more, and two threads or more";
@@ -42,7 +42,7 @@ fn write<S: Session>(
     s: &Settings,
     rng: &mut Rng,
     meter: &mut Meter<'_>,
-    shared: &Shared,
+    shared: &BenchmarkState,
 ) -> Result<()> {
     let (mut values, mut pacer) = (s.value_maker(), s.write_pacer());
     let mut budget = s.budget(s.writes);
@@ -66,7 +66,7 @@ fn look<S: Session>(
     s: &Settings,
     rng: &mut Rng,
     meter: &mut Meter<'_>,
-    shared: &Shared,
+    shared: &BenchmarkState,
     deletes: bool,
 ) -> Result<()> {
     let mut pacer = s.read_pacer();

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 
-use super::{Settings, Shared, pace};
+use super::{BenchmarkState, Settings, pace};
 use crate::Result;
 use crate::generate::Rng;
 use crate::measure::Meter;
@@ -30,7 +30,7 @@ pub enum Ycsb {
     F,
 }
 
-/// What an operation is.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Read,
@@ -88,7 +88,7 @@ pub(super) fn run<S: Session>(
     s: &Settings,
     rng: &mut Rng,
     meter: &mut Meter<'_>,
-    shared: &Shared,
+    shared: &BenchmarkState,
 ) -> Result<()> {
     let Some(zipf) = s.zipf.as_deref() else {
         return Err(crate::Failure::new("the distribution of keys is missing"));

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use super::outcome;
 use crate::experiment::ratio;
 use crate::experiment::record::{Aim, Engine, MEANING, Record, Step};
-use crate::measure::Measured;
+use crate::measure::Measurement;
 use crate::process::{Device, Requests, Usage, directory_bytes};
 use crate::read_work::ReadWork;
-use crate::report::{Beside, Row, Second, Surroundings};
+use crate::report::{BackgroundFigures, Row, Second, StepContext};
 use crate::shape::{Stall, Work};
 
 fn path(name: &str) -> PathBuf {
@@ -56,10 +56,10 @@ fn histogram(pairs: &Value) -> Option<Box<Histogram<u64>>> {
     Some(Box::new(out))
 }
 
-fn measured(raw: &Value) -> Measured {
+fn measured(raw: &Value) -> Measurement {
     let start = Instant::now();
     let finish = start + Duration::from_nanos(whole(&raw["nanos"]));
-    let mut out = Measured::between(start, finish, whole(&raw["done"]));
+    let mut out = Measurement::between(start, finish, whole(&raw["done"]));
     out.thread_seconds = real(&raw["thread_seconds"]);
     out.bytes = whole(&raw["bytes"]);
     out.histogram = histogram(&raw["latencies"]);
@@ -89,18 +89,18 @@ fn second(raw: &Value) -> Second {
     }
 }
 
-fn beside(raw: &Value) -> Beside {
+fn beside(raw: &Value) -> BackgroundFigures {
     let four = |list: &Value| [0, 1, 2, 3].map(|at| list[at].as_f64());
-    Beside {
+    BackgroundFigures {
         asked: real(&raw["asked"]),
         reached: real(&raw["reached"]),
         latency: four(&raw["latency"]),
         intended: four(&raw["intended"]),
-        ..Beside::default()
+        ..BackgroundFigures::default()
     }
 }
 
-fn surroundings(raw: &Value) -> Surroundings {
+fn surroundings(raw: &Value) -> StepContext {
     let (usage, work) = (&raw["usage"], &raw["work"]);
     let stall = |stall: &Value| Stall {
         cause: word(&stall["cause"]),
@@ -114,7 +114,7 @@ fn surroundings(raw: &Value) -> Surroundings {
         count: whole(&read["count"]),
         sums: each(&read["sums"], |pair| (word(&pair[0]), whole(&pair[1]))),
     };
-    Surroundings {
+    StepContext {
         usage: Usage {
             user_seconds: real(&usage["user_seconds"]),
             system_seconds: real(&usage["system_seconds"]),
@@ -147,7 +147,7 @@ fn surroundings(raw: &Value) -> Surroundings {
         beside: Some(beside(&raw["beside"])),
         seconds: each(&raw["seconds"], second),
         rest: second(&raw["rest"]),
-        ..Surroundings::default()
+        ..StepContext::default()
     }
 }
 

@@ -119,7 +119,7 @@ fn read_us(rows: &[Row]) -> Option<f64> {
     median(&mut us)
 }
 
-/// Whether the copy was found, by time and by instructions; `None` where there is none.
+/// Says whether the copy was found, by time and by instructions; `None` where there is none.
 pub(super) fn sentence(request: &Request, record: &Record) -> Option<String> {
     let percent = percent(request).ok()??;
     let at = record

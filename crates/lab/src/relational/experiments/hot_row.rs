@@ -2,7 +2,8 @@
 
 use super::outcome::outcome;
 use super::{
-    CACHE, DURABILITY, Keeper, MEMTABLE, Relational, say_checks, seconds, setting, step, threads,
+    CACHE, DURABILITY, MEMTABLE, Relational, StepWriter, say_checks, seconds, setting, step,
+    threads,
 };
 use crate::experiment::plan::{Request, Setting};
 use crate::experiment::record::{self, Aim, Ask, Chart, Outcome, Record, Table};
@@ -106,7 +107,7 @@ fn steps(request: &Request) -> Result<Vec<record::Step>> {
     Ok(steps)
 }
 
-fn run(request: &Request, engine: &dyn Engine, keep: &mut Keeper<'_, '_>) -> Result<()> {
+fn run(request: &Request, engine: &dyn Engine, keep: &mut StepWriter<'_, '_>) -> Result<()> {
     load(engine)?;
     let seconds = seconds(request, "seconds")?;
     let (mut sum, mut most) = (0, 0.0f64);

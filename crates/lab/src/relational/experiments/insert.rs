@@ -2,7 +2,7 @@
 
 use super::outcome::outcome;
 use super::{
-    CACHE, DURABILITY, Keeper, MEMTABLE, Relational, SECONDS, THREADS, say_checks, seconds,
+    CACHE, DURABILITY, MEMTABLE, Relational, SECONDS, StepWriter, THREADS, say_checks, seconds,
     setting, step, threads,
 };
 use crate::experiment::plan::{Request, Setting};
@@ -112,7 +112,7 @@ fn steps(request: &Request) -> Result<Vec<record::Step>> {
     Ok(steps)
 }
 
-fn run(request: &Request, engine: &dyn Engine, keep: &mut Keeper<'_, '_>) -> Result<()> {
+fn run(request: &Request, engine: &dyn Engine, keep: &mut StepWriter<'_, '_>) -> Result<()> {
     /// Rows of a commit of the load.
     const LOAD: u64 = 100;
     let threads = threads(request)?;

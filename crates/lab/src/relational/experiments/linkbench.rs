@@ -2,14 +2,14 @@
 
 use super::outcome::outcome;
 use super::{
-    CACHE, DURABILITY, Keeper, MEMTABLE, Relational, SECONDS, THREADS, say_checks, seconds,
+    CACHE, DURABILITY, MEMTABLE, Relational, SECONDS, StepWriter, THREADS, say_checks, seconds,
     setting, step, threads,
 };
 use crate::experiment::plan::{Request, Setting};
 use crate::experiment::record::{self, Aim};
-use crate::relational::drive::{Pace, Step};
+use crate::relational::drive::{Pace, StepFigures};
 use crate::relational::engine::Engine;
-use crate::relational::linkbench::verify::{Verified, verify};
+use crate::relational::linkbench::verify::{Verification, verify};
 use crate::relational::linkbench::{Bench, Sizes, schema};
 use crate::{Failure, Result, interrupt};
 
@@ -87,7 +87,7 @@ pub(super) fn size(request: &Request) -> Result<(u64, u64)> {
     Ok((timed as u64 + nodes / 4000 + 10, nodes * 4000))
 }
 
-fn run(request: &Request, engine: &dyn Engine, keep: &mut Keeper<'_, '_>) -> Result<()> {
+fn run(request: &Request, engine: &dyn Engine, keep: &mut StepWriter<'_, '_>) -> Result<()> {
     all(request, engine, keep).map(|_| ())
 }
 
@@ -95,8 +95,8 @@ fn run(request: &Request, engine: &dyn Engine, keep: &mut Keeper<'_, '_>) -> Res
 pub(super) fn all(
     request: &Request,
     engine: &dyn Engine,
-    keep: &mut Keeper<'_, '_>,
-) -> Result<Option<(Step, Verified)>> {
+    keep: &mut StepWriter<'_, '_>,
+) -> Result<Option<(StepFigures, Verification)>> {
     let threads = threads(request)?;
     let bench = Bench::new(Sizes {
         nodes: request.count("nodes")?.max(2),

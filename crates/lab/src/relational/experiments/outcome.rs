@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 
 use crate::experiment::record::{Latency, Operation, Outcome, Second};
 use crate::experiment::validity::ROWS;
-use crate::relational::drive::Step;
+use crate::relational::drive::StepFigures;
 
 const PERCENTILES: [f64; 5] = [50.0, 99.0, 99.9, 99.99, 100.0];
 
@@ -19,7 +19,7 @@ fn latency(of: &Histogram<u64>) -> Latency {
 }
 
 /// Adds up the histograms of all kinds.
-fn sum(step: &Step, of: impl Fn(usize) -> Histogram<u64>) -> Option<Histogram<u64>> {
+fn sum(step: &StepFigures, of: impl Fn(usize) -> Histogram<u64>) -> Option<Histogram<u64>> {
     let mut all = of(0);
     for kind in 1..step.latencies.len() {
         all.add(of(kind)).ok()?;
@@ -27,8 +27,9 @@ fn sum(step: &Step, of: impl Fn(usize) -> Histogram<u64>) -> Option<Histogram<u6
     Some(all)
 }
 
-/// What a step says. `live` is the application's bytes in the database, where they are known.
-pub(super) fn outcome(step: &Step, live: Option<u64>) -> Outcome {
+/// Makes the outcome of a step. `live` is the application's bytes in the database, where they are
+/// known.
+pub(super) fn outcome(step: &StepFigures, live: Option<u64>) -> Outcome {
     let mut out = Outcome {
         seconds: step.seconds,
         ..Outcome::default()
@@ -71,11 +72,11 @@ pub(super) fn outcome(step: &Step, live: Option<u64>) -> Outcome {
 }
 
 /// Rows that an operation of a step reads.
-pub(super) fn rows_of(step: &Step) -> f64 {
+pub(super) fn rows_of(step: &StepFigures) -> f64 {
     step.rows as f64 / step.operations.max(1) as f64
 }
 
-fn figures(step: &Step, out: &mut Outcome) {
+fn figures(step: &StepFigures, out: &mut Outcome) {
     let operations = step.operations.max(1) as f64;
     let (engine, client) = (step.used.engine(), step.used.client);
     let cpu = |usage: crate::process::Usage| usage.user_seconds + usage.system_seconds;

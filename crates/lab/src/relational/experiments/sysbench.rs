@@ -2,8 +2,8 @@
 
 use super::outcome::outcome;
 use super::{
-    CACHE, DURABILITY, Keeper, MEMTABLE, Relational, THREADS, say_checks, seconds, setting, step,
-    threads,
+    CACHE, DURABILITY, MEMTABLE, Relational, StepWriter, THREADS, say_checks, seconds, setting,
+    step, threads,
 };
 use crate::experiment::plan::{Request, Setting};
 use crate::experiment::record::{self, Aim};
@@ -81,7 +81,7 @@ fn steps(request: &Request) -> Result<Vec<record::Step>> {
     Ok(steps)
 }
 
-fn run(request: &Request, engine: &dyn Engine, keep: &mut Keeper<'_, '_>) -> Result<()> {
+fn run(request: &Request, engine: &dyn Engine, keep: &mut StepWriter<'_, '_>) -> Result<()> {
     let threads = threads(request)?;
     let bench = Bench::new(request.count("rows")?);
     keep.show("load");

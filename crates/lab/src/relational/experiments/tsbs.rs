@@ -2,7 +2,7 @@
 
 use super::outcome::outcome;
 use super::{
-    CACHE, DURABILITY, Keeper, MEMTABLE, Relational, THREADS, seconds, setting, step, threads,
+    CACHE, DURABILITY, MEMTABLE, Relational, StepWriter, THREADS, seconds, setting, step, threads,
 };
 use crate::Result;
 use crate::experiment::plan::{Request, Setting};
@@ -64,7 +64,7 @@ fn steps(_: &Request) -> Result<Vec<record::Step>> {
     Ok(steps)
 }
 
-fn run(request: &Request, engine: &dyn Engine, keep: &mut Keeper<'_, '_>) -> Result<()> {
+fn run(request: &Request, engine: &dyn Engine, keep: &mut StepWriter<'_, '_>) -> Result<()> {
     let (bench, threads) = (bench(request)?, threads(request)?);
     keep.show("load");
     let load = bench.load(engine, threads)?;

@@ -2,16 +2,16 @@
 
 use super::linkbench::{SETTINGS, all, size, steps};
 use super::outcome::rows_of;
-use super::{Keeper, Relational, say_checks, step};
+use super::{Relational, StepWriter, say_checks, step};
 use crate::Result;
 use crate::experiment::plan::Request;
 use crate::experiment::ratio;
 use crate::experiment::record::{Aim, Outcome, Record, Table};
 use crate::experiment::validity::ROWS;
 use crate::model::predict::{FORMULAS, Sizes, predict};
-use crate::relational::drive::Step;
+use crate::relational::drive::StepFigures;
 use crate::relational::engine::Engine;
-use crate::relational::linkbench::verify::Verified;
+use crate::relational::linkbench::verify::Verification;
 use crate::relational::linkbench::{Bench, schema};
 
 /// Bytes on storage below which no engine is said to write least.
@@ -42,7 +42,7 @@ pub static BTREE_VS_LSM: Relational = Relational {
     size,
 };
 
-fn run(request: &Request, engine: &dyn Engine, keep: &mut Keeper<'_, '_>) -> Result<()> {
+fn run(request: &Request, engine: &dyn Engine, keep: &mut StepWriter<'_, '_>) -> Result<()> {
     let Some((closed, found)) = all(request, engine, keep)? else {
         return Ok(());
     };
@@ -54,8 +54,8 @@ fn run(request: &Request, engine: &dyn Engine, keep: &mut Keeper<'_, '_>) -> Res
 fn beside(
     request: &Request,
     engine: &dyn Engine,
-    closed: &Step,
-    found: &Verified,
+    closed: &StepFigures,
+    found: &Verification,
 ) -> Result<Outcome> {
     let (changes, commits) = Bench::changes(closed);
     let memtable = (request.count("memtable_mb")?.max(1) << 20) as f64;

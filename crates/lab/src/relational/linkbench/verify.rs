@@ -7,9 +7,9 @@ use crate::Result;
 use crate::relational::engine::{Access, Engine, Scan, Session, retry};
 use crate::relational::row::{Value, size};
 
-/// What a look at all rows found.
+/// Result of a check of all rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct Verification {
     /// Nodes, links and counts.
     pub rows: [u64; 3],
     /// Links that are visible.
@@ -18,14 +18,14 @@ pub struct Verified {
     pub live_bytes: u64,
     /// Bytes of the application in the entries of the index.
     pub index_bytes: u64,
-    /// What is wrong; the first twenty.
+    /// Errors; the first twenty.
     pub wrong: Vec<String>,
     /// How much is wrong.
     pub mismatches: u64,
 }
 
-impl Verified {
-    /// Whether all counts are right and the index agrees with its table.
+impl Verification {
+    /// Returns whether all counts are right and the index agrees with its table.
     pub fn is_right(&self) -> bool {
         self.mismatches == 0
     }
@@ -74,13 +74,13 @@ fn all(session: &mut dyn Session, scan: &Scan, visit: &mut dyn FnMut(&[Value])) 
 ///
 /// # Errors
 /// What the engine says.
-pub fn verify(engine: &dyn Engine) -> Result<Verified> {
+pub fn verify(engine: &dyn Engine) -> Result<Verification> {
     let mut session = engine.session()?;
     let table = |table: usize| Scan {
         table,
         ..Scan::default()
     };
-    let mut found = Verified::default();
+    let mut found = Verification::default();
     let mut counted: HashMap<(i64, i64), i64> = HashMap::new();
     let mut sums = [0u64; 2];
     all(&mut *session, &table(NODES), &mut |row| {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{Pace, linkbench, plan};
 use crate::Result;
-use crate::relational::drive::Step;
+use crate::relational::drive::StepFigures;
 use crate::relational::engine::Engine;
 use crate::relational::mariadb::{self, Storage};
 use crate::relational::postgres;
@@ -50,7 +50,7 @@ fn is_installed(kind: &str) -> bool {
     there.is_ok()
 }
 
-/// Whether a process runs; one that ended and was not waited for does not.
+/// Returns whether a process runs; one that ended and was not waited for does not.
 fn runs(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let state = stat
@@ -87,7 +87,7 @@ fn a_server_ends_when_it_is_dropped() {
 }
 
 /// Runs some of the mix on a server that is installed.
-fn written(kind: &str) -> Option<Step> {
+fn written(kind: &str) -> Option<StepFigures> {
     if !is_installed(kind) {
         return None;
     }

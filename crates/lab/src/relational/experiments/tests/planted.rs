@@ -113,7 +113,7 @@ impl Experiment for Planted {
     }
 
     fn run(&self, request: &Request, run: &mut Run<'_>) -> Result<()> {
-        let plan = Plan {
+        let plan = EnginePlan {
             directory: run.directory.to_path_buf(),
             durability: Durability::Process,
             cache: 16 << 20,
@@ -123,7 +123,7 @@ impl Experiment for Planted {
         };
         std::fs::create_dir_all(&plan.directory)?;
         let sound = embedded::open(&plan)?;
-        let keeper = &mut Keeper { run, at: 0 };
+        let keeper = &mut StepWriter { run, at: 0 };
         match self.0.filter(|_| keeper.run.engine.text == "forgetful") {
             None => (LINKBENCH.run)(request, &sound, keeper),
             Some(prefix) => {
