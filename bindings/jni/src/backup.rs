@@ -3,8 +3,8 @@
 use crate::boundary::{Env, Outcome, handles};
 use crate::database::Database;
 use crate::logger::Logging;
-use crate::options::World;
-use crate::shared::{Shared, change, dispose, give, value};
+use crate::options::SharedEnv;
+use crate::shared::{SharedValue, change, dispose, give, value};
 use crate::tuning::Limiter;
 use crate::{disposals, natives};
 use esker_backup::{
@@ -67,7 +67,7 @@ fn info(env: Env<'_>, backup: &BackupInfo) -> Outcome<jobject> {
 
 natives! {
     fn Java_org_rocksdb_BackupEngine_open(env, world: jlong, options: jlong) -> jlong {
-        let world = handles::hold::<World>(world)?.env();
+        let world = handles::hold::<SharedEnv>(world)?.env();
         let options = BackupEngineOptions::clone(&*value::<BackupEngineOptions>(options)?);
         Ok(handles::give(Backups(BackupEngine::open(options, &world)?)))
     }
@@ -149,7 +149,7 @@ natives! {
 
     fn Java_org_rocksdb_BackupEngineOptions_setBackupEnv
         | Java_org_rocksdb_BackupableDBOptions_setBackupEnv(env, options: jlong, world: jlong) {
-        let world = handles::hold::<World>(world)?.env();
+        let world = handles::hold::<SharedEnv>(world)?.env();
         change::<BackupEngineOptions>(options, |o| o.backup_env = Some(world))
     }
 
@@ -179,9 +179,9 @@ natives! {
 }
 
 disposals! {
-    Shared<RestoreOptions>: Java_org_rocksdb_RestoreOptions_disposeInternal
+    SharedValue<RestoreOptions>: Java_org_rocksdb_RestoreOptions_disposeInternal
         | Java_org_rocksdb_RestoreOptions_disposeInternalJni;
-    Shared<BackupEngineOptions>: Java_org_rocksdb_BackupEngineOptions_disposeInternal
+    SharedValue<BackupEngineOptions>: Java_org_rocksdb_BackupEngineOptions_disposeInternal
         | Java_org_rocksdb_BackupEngineOptions_disposeInternalJni
         | Java_org_rocksdb_BackupableDBOptions_disposeInternal;
 }

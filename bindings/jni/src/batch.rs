@@ -4,7 +4,7 @@ use crate::boundary::{Outcome, handles, upcall::Target};
 use crate::call_options::ReadState;
 use crate::database::{Database, Family};
 use crate::iterator::{Iter, Walk};
-use crate::shared::{Alone, dispose, value};
+use crate::shared::{ExclusiveValue, dispose, value};
 use crate::{disposals, natives};
 use esker::{FamilyId, KeyOrder, ReadOptions, WriteBatch};
 use esker_format::batch::Record;
@@ -20,11 +20,11 @@ pub(crate) struct Plain {
 }
 
 /// A plain batch that one call at a time may use.
-pub(crate) type Batch = Alone<Plain>;
+pub(crate) type Batch = ExclusiveValue<Plain>;
 
 /// A batch that can be read, by one call at a time.
 pub(crate) struct IndexedBatch {
-    index: Alone<Index>,
+    index: ExclusiveValue<Index>,
     /// The plain batch that was lent of it, which goes with it; 0 when nobody asked for one.
     lent: AtomicI64,
 }
@@ -32,7 +32,7 @@ pub(crate) struct IndexedBatch {
 impl IndexedBatch {
     pub(crate) fn new(index: Index) -> Self {
         IndexedBatch {
-            index: Alone::new(index),
+            index: ExclusiveValue::new(index),
             lent: AtomicI64::new(0),
         }
     }

@@ -3,7 +3,7 @@
 use crate::batch::IndexedBatch;
 use crate::boundary::{Env, Fault, Outcome, handles};
 use crate::database::Family;
-use crate::shared::Alone;
+use crate::shared::ExclusiveValue;
 use crate::slice::slice_of;
 use crate::{disposals, natives};
 use esker_status::Error;
@@ -12,7 +12,7 @@ use jni_sys::{jint, jlong, jobject};
 
 /// A place in a batch.
 struct Records {
-    cursor: Alone<(BatchCursor, Option<Error>)>,
+    cursor: ExclusiveValue<(BatchCursor, Option<Error>)>,
 }
 
 impl Records {
@@ -21,7 +21,7 @@ impl Records {
         let family = handles::hold_if::<Family>(family)?;
         let cursor = batch.lock().cursor(family.as_ref().map(|f| &f.0));
         Ok(handles::give(Records {
-            cursor: Alone::new((cursor, None)),
+            cursor: ExclusiveValue::new((cursor, None)),
         }))
     }
 }

@@ -86,13 +86,13 @@ fn java_name(what: &str) -> &str {
 }
 
 /// The answer when there is none.
-pub(crate) trait Nothing {
+pub(crate) trait EmptyResult {
     /// 0, false or NULL.
     fn nothing() -> Self;
 }
 
 macro_rules! nothing {
-    ($($t:ty = $v:expr),*) => {$(impl Nothing for $t { fn nothing() -> Self { $v } })*};
+    ($($t:ty = $v:expr),*) => {$(impl EmptyResult for $t { fn nothing() -> Self { $v } })*};
 }
 
 nothing!(
@@ -128,9 +128,9 @@ macro_rules! jni {
 mod collections;
 
 /// Runs the body of a native method; after a fault an exception is pending and the answer is
-/// [`Nothing`].
+/// [`EmptyResult`].
 #[inline(always)]
-pub(crate) fn call<R: Nothing>(
+pub(crate) fn call<R: EmptyResult>(
     raw: RawEnv,
     this: jobject,
     body: impl FnOnce(Env<'_>) -> Outcome<R>,

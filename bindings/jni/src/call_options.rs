@@ -2,9 +2,9 @@
 //! fields are generated.
 
 use crate::boundary::handles;
-use crate::shared::{Shared, change, give, value};
+use crate::shared::{SharedValue, change, give, value};
 use crate::slice::bound;
-use crate::snapshot::Moment;
+use crate::snapshot::SharedSnapshot;
 use crate::{disposals, natives};
 use esker::options::BottommostLevelCompaction;
 use esker::{
@@ -68,7 +68,7 @@ natives! {
     }
 
     fn Java_org_rocksdb_ReadOptions_setSnapshot(env, options: jlong, snapshot: jlong) {
-        let moment = handles::hold_if::<Moment>(snapshot)?.map(|m| m.0.clone());
+        let moment = handles::hold_if::<SharedSnapshot>(snapshot)?.map(|m| m.0.clone());
         change::<ReadState>(options, |o| {
             o.snapshot = moment;
             o.snapshot_handle = snapshot;
@@ -194,14 +194,14 @@ natives! {
 }
 
 disposals! {
-    Shared<ReadState>: Java_org_rocksdb_ReadOptions_disposeInternal
+    SharedValue<ReadState>: Java_org_rocksdb_ReadOptions_disposeInternal
         | Java_org_rocksdb_ReadOptions_disposeInternalJni;
-    Shared<WriteOptions>: Java_org_rocksdb_WriteOptions_disposeInternal
+    SharedValue<WriteOptions>: Java_org_rocksdb_WriteOptions_disposeInternal
         | Java_org_rocksdb_WriteOptions_disposeInternalJni;
-    Shared<FlushState>: Java_org_rocksdb_FlushOptions_disposeInternal
+    SharedValue<FlushState>: Java_org_rocksdb_FlushOptions_disposeInternal
         | Java_org_rocksdb_FlushOptions_disposeInternalJni;
-    Shared<CompactRangeOptions>: Java_org_rocksdb_CompactRangeOptions_disposeInternal
+    SharedValue<CompactRangeOptions>: Java_org_rocksdb_CompactRangeOptions_disposeInternal
         | Java_org_rocksdb_CompactRangeOptions_disposeInternalJni;
-    Shared<IngestOptions>: Java_org_rocksdb_IngestExternalFileOptions_disposeInternal
+    SharedValue<IngestOptions>: Java_org_rocksdb_IngestExternalFileOptions_disposeInternal
         | Java_org_rocksdb_IngestExternalFileOptions_disposeInternalJni;
 }

@@ -30,15 +30,15 @@ impl Family {
 }
 
 /// The handles of named transactions.
-pub(crate) struct Named(Mutex<HashMap<String, jlong>>);
+pub(crate) struct TransactionHandles(Mutex<HashMap<String, jlong>>);
 
-impl Default for Named {
+impl Default for TransactionHandles {
     fn default() -> Self {
-        Named(Mutex::new(Rank::LEAF, HashMap::new()))
+        TransactionHandles(Mutex::new(Rank::LEAF, HashMap::new()))
     }
 }
 
-impl Named {
+impl TransactionHandles {
     /// Remembers a transaction, and forgets those that are gone.
     pub(crate) fn add(&self, name: String, txn: jlong, is_there: impl Fn(jlong) -> bool) {
         let mut all = self.0.lock();
@@ -64,7 +64,7 @@ pub(crate) struct Database {
     /// The handle of the database below the transactions, if it was asked for.
     pub(crate) base: OnceLock<jlong>,
     /// The named transactions.
-    pub(crate) named: Named,
+    pub(crate) named: TransactionHandles,
     /// The manager of its files, where it was opened with one.
     space: Option<Arc<SstFileManager>>,
 }
@@ -90,7 +90,7 @@ impl Database {
             default_handle: OnceLock::new(),
             transactions,
             base: OnceLock::new(),
-            named: Named::default(),
+            named: TransactionHandles::default(),
             space: None,
         }
     }

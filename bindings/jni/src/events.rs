@@ -68,7 +68,7 @@ struct JavaListener {
 }
 
 /// A listener behind a handle.
-pub(crate) struct Listening(Arc<JavaListener>);
+pub(crate) struct SharedListener(Arc<JavaListener>);
 
 /// Listeners that are alive, by the address of their object: options have only that.
 static KNOWN: Mutex<Vec<Weak<JavaListener>>> = Mutex::new(Rank::LEAF, Vec::new());
@@ -399,11 +399,11 @@ natives! {
         known.retain(|l| l.strong_count() > 0);
         known.push(Arc::downgrade(&listener));
         drop(known);
-        Ok(handles::give(Listening(listener)))
+        Ok(handles::give(SharedListener(listener)))
     }
 
     fn Java_org_rocksdb_AbstractEventListener_disposeInternal(env, listener: jlong) {
-        dispose::<Listening>(listener)
+        dispose::<SharedListener>(listener)
     }
 
     fn Java_org_rocksdb_Options_setEventListeners | Java_org_rocksdb_DBOptions_setEventListeners(
@@ -411,7 +411,7 @@ natives! {
     ) {
         let mut all: Vec<Arc<dyn EventListener>> = Vec::new();
         for listener in env.longs(listeners)? {
-            let listener = Arc::clone(&handles::hold::<Listening>(listener)?.0);
+            let listener = Arc::clone(&handles::hold::<SharedListener>(listener)?.0);
             all.push(listener);
         }
         change::<Options>(options, |o| o.db.listeners = all)

@@ -6,7 +6,7 @@ use crate::checkpoint::Checkpoint;
 use crate::database::{Database, Family};
 use crate::inspect::described;
 use crate::job_info::JobInfo;
-use crate::shared::{Alone, value};
+use crate::shared::{ExclusiveValue, value};
 use crate::table_file::FileOptions;
 use crate::{disposals, natives};
 use esker::options::{BottommostLevelCompaction, ReadTier};
@@ -18,9 +18,9 @@ use jni_sys::{jint, jlong, jobject, jvalue};
 use std::ptr;
 
 /// The files of a family that was exported.
-pub(crate) struct Exported(ExportedFiles);
+pub(crate) struct ExportHandle(ExportedFiles);
 
-type Writer = Alone<SstFileWriter>;
+type Writer = ExclusiveValue<SstFileWriter>;
 
 /// A file with its family and its level.
 fn with_family(env: Env<'_>, file: &LiveFileMeta) -> Outcome<jobject> {
@@ -113,7 +113,7 @@ natives! {
         if !checkpoint.db().owns(&family.0) {
             return Err(crate::database::other_database(&family.0));
         }
-        Ok(handles::give(Exported(checkpoint.db().export_family(&family.0, path)?)))
+        Ok(handles::give(ExportHandle(checkpoint.db().export_family(&family.0, path)?)))
     }
 
     fn Java_org_rocksdb_RocksDB_createColumnFamilyWithImport(
@@ -124,7 +124,7 @@ natives! {
         let import = value::<ImportOptions>(import)?;
         let mut exported = Vec::new();
         for files in env.longs(files)? {
-            exported.push(handles::hold::<Exported>(files)?.0.clone());
+            exported.push(handles::hold::<ExportHandle>(files)?.0.clone());
         }
         let database = handles::hold::<Database>(db)?;
         let name = String::from_utf8_lossy(&name);
@@ -247,7 +247,7 @@ natives! {
 }
 
 disposals! {
-    Exported: Java_org_rocksdb_ExportImportFilesMetaData_disposeInternal;
+    ExportHandle: Java_org_rocksdb_ExportImportFilesMetaData_disposeInternal;
     Writer: Java_org_rocksdb_SstFileWriter_disposeInternal
         | Java_org_rocksdb_SstFileWriter_disposeInternalJni;
 }

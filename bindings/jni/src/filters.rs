@@ -3,7 +3,7 @@
 
 use crate::boundary::{Outcome, handles, stale, upcall::Target};
 use crate::natives;
-use crate::shared::{Shared, dispose, give, value};
+use crate::shared::{SharedValue, dispose, give, value};
 use esker::{
     CompactionFilter, CompactionFilterFactory, Comparator, Decision, FilterContext, FilterValue,
     KeyOrder,
@@ -54,11 +54,11 @@ impl CompactionFilter for RemoveEmpty {
 }
 
 /// Removes the entries of RocketMQ's queues whose messages are gone: those before an offset.
-struct RemoveQueued {
+struct QueueFilter {
     first_kept: i64,
 }
 
-impl CompactionFilter for RemoveQueued {
+impl CompactionFilter for QueueFilter {
     fn name(&self) -> &str {
         "RemoveConsumeQueueCompactionFilter"
     }
@@ -158,7 +158,7 @@ natives! {
     fn Java_org_rocksdb_RemoveConsumeQueueCompactionFilter_createNewRemoveConsumeQueueCompactionFilter0(
         env, first_kept: jlong
     ) -> jlong {
-        Ok(handles::give(Filtering(Arc::new(RemoveQueued { first_kept }))))
+        Ok(handles::give(Filtering(Arc::new(QueueFilter { first_kept }))))
     }
 
     fn Java_org_rocksdb_AbstractCompactionFilter_disposeInternal(env, filter: jlong) {
@@ -209,7 +209,7 @@ natives! {
 
     fn Java_org_rocksdb_ComparatorOptions_disposeInternal
         | Java_org_rocksdb_ComparatorOptions_disposeInternalJni(env, o: jlong) {
-        dispose::<Shared<ComparatorOptions>>(o)
+        dispose::<SharedValue<ComparatorOptions>>(o)
     }
 
     fn Java_org_rocksdb_AbstractComparator_createNewComparator(env, options: jlong) -> jlong {

@@ -26,7 +26,7 @@ enum State {
 }
 
 /// How the elements of a list are told apart.
-enum Elements {
+enum ListFormat {
     /// The value is one element.
     One,
     /// Elements of this many bytes.
@@ -42,7 +42,7 @@ struct Config {
     ttl_ms: i64,
     /// The clock is asked again after this many entries.
     clock_every: i64,
-    elements: Elements,
+    elements: ListFormat,
 }
 
 /// The place for a configuration; filters that were made before it is filled keep everything.
@@ -88,8 +88,8 @@ impl TtlFilter {
     fn first_alive(&self, config: &Config, list: &[u8], now_ms: i64) -> Option<usize> {
         match &config.elements {
             // Such a list is decided as a value is.
-            Elements::One => None,
-            Elements::Fixed(size) => {
+            ListFormat::One => None,
+            ListFormat::Fixed(size) => {
                 let mut at = 0;
                 while at < list.len() {
                     match is_expired(list, at, config.ttl_ms, now_ms) {
@@ -99,7 +99,7 @@ impl TtlFilter {
                 }
                 Some(at)
             }
-            Elements::Java(factory) => {
+            ListFormat::Java(factory) => {
                 let filter = self.list.get_or_init(|| list_filter(factory).ok());
                 let filter = filter.as_ref()?;
                 let offset = filter.with(|env, object| {
@@ -143,7 +143,7 @@ impl CompactionFilter for TtlFilter {
             | (State::List, FilterValue::MergeOperand(bytes)) => bytes,
             _ => return Decision::Keep,
         };
-        if config.state == State::List && !matches!(config.elements, Elements::One) {
+        if config.state == State::List && !matches!(config.elements, ListFormat::One) {
             if is_expired(bytes, 0, config.ttl_ms, now_ms) != Some(true) {
                 return Decision::Keep;
             }
@@ -182,9 +182,9 @@ natives! {
         element: jint, factory: jobject
     ) -> bool {
         let elements = match (element, factory.is_null()) {
-            (1.., _) => Elements::Fixed(element as usize),
-            (_, true) => Elements::One,
-            _ => Elements::Java(Target::new(env, factory)?),
+            (1.., _) => ListFormat::Fixed(element as usize),
+            (_, true) => ListFormat::One,
+            _ => ListFormat::Java(Target::new(env, factory)?),
         };
         let config = Config {
             state: match state {

@@ -5,7 +5,7 @@
 
 use crate::boundary::{Outcome, handles};
 use crate::cache::{Cache, OnDevice};
-use crate::options::World;
+use crate::options::SharedEnv;
 use crate::shared::{change, value};
 use crate::table_file::FileOptions;
 use crate::tuning::Limiter;
@@ -21,7 +21,7 @@ static THREADS: [AtomicI32; 4] = [const { AtomicI32::new(0) }; 4];
 
 /// The number of threads for a priority of an environment.
 fn threads(world: jlong, priority: jbyte) -> Outcome<&'static AtomicI32> {
-    handles::hold::<World>(world)?;
+    handles::hold::<SharedEnv>(world)?;
     let at = usize::try_from(priority).unwrap_or(0);
     Ok(THREADS.get(at).unwrap_or(&THREADS[3]))
 }
@@ -66,7 +66,7 @@ natives! {
 
     /// No thread belongs to an environment.
     fn Java_org_rocksdb_Env_getThreadList(env, world: jlong) -> jobject {
-        handles::hold::<World>(world)?;
+        handles::hold::<SharedEnv>(world)?;
         env.objects("org/rocksdb/ThreadStatus", 0, |_| Ok(std::ptr::null_mut()))
     }
 
@@ -96,8 +96,8 @@ natives! {
 
     /// Calls of the system are not timed.
     fn Java_org_rocksdb_TimedEnv_createTimedEnv(env, world: jlong) -> jlong {
-        let world = handles::hold::<World>(world)?.0.clone();
-        Ok(handles::give(World(world)))
+        let world = handles::hold::<SharedEnv>(world)?.0.clone();
+        Ok(handles::give(SharedEnv(world)))
     }
 
     fn Java_org_rocksdb_ConcurrentTaskLimiterImpl_newConcurrentTaskLimiterImpl0(
@@ -155,7 +155,7 @@ natives! {
     fn Java_org_rocksdb_PersistentCache_newPersistentCache(
         env, world: jlong, path: jobject, _size: jlong, _logger: jlong, _optimized: bool
     ) -> jlong {
-        handles::hold::<World>(world)?;
+        handles::hold::<SharedEnv>(world)?;
         env.text(path)?;
         Ok(handles::give(OnDevice))
     }
@@ -191,7 +191,7 @@ natives! {
 }
 
 disposals! {
-    World: Java_org_rocksdb_TimedEnv_disposeInternal | Java_org_rocksdb_TimedEnv_disposeInternalJni;
+    SharedEnv: Java_org_rocksdb_TimedEnv_disposeInternal | Java_org_rocksdb_TimedEnv_disposeInternalJni;
     Tasks: Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternal
         | Java_org_rocksdb_ConcurrentTaskLimiterImpl_disposeInternalJni;
     OnDevice: Java_org_rocksdb_PersistentCache_disposeInternal

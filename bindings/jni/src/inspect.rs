@@ -4,8 +4,8 @@ use crate::batch::{Batch, Plain};
 use crate::boundary::{Env, Outcome, handles};
 use crate::cache::Cache;
 use crate::database::Database;
-use crate::options::World;
-use crate::shared::Alone;
+use crate::options::SharedEnv;
+use crate::shared::ExclusiveValue;
 use crate::slice::Slice;
 use crate::{disposals, natives};
 use esker::{Error, LevelMeta, LiveFileMeta, SizeOptions, TransactionLog, WalKind};
@@ -13,7 +13,7 @@ use esker_sync::Arc;
 use jni_sys::{jbyte, jint, jlong, jobject, jvalue};
 
 /// What walks the log.
-type Updates = Alone<TransactionLog>;
+type Updates = ExclusiveValue<TransactionLog>;
 
 /// A file as an object of `class`, whose constructor takes `first` before what all such classes
 /// have.
@@ -202,7 +202,7 @@ natives! {
 
     fn Java_org_rocksdb_RocksDB_getEnv(env, db: jlong) -> jlong {
         let world = handles::hold::<Database>(db)?.open()?.env().clone();
-        Ok(handles::give_owned(World(Some(world)), db))
+        Ok(handles::give_owned(SharedEnv(Some(world)), db))
     }
 
     /// By Java's numbers: memtables, memtables not flushed, readers of tables, caches.

@@ -3,15 +3,15 @@
 use crate::boundary::{Outcome, handles};
 use crate::call_options::ReadState;
 use crate::database::Database;
-use crate::shared::{Alone, value};
-use crate::snapshot::Moment;
+use crate::shared::{ExclusiveValue, value};
+use crate::snapshot::SharedSnapshot;
 use crate::{disposals, natives};
 use esker::{DbIterator, Error, ReadOptions, Result, Snapshot, SstFileIterator};
 use esker_txn::MergedIterator;
 use jni_sys::{jint, jlong, jobject};
 
 /// A place in the order of keys.
-pub(crate) type Iter = Alone<Walk>;
+pub(crate) type Iter = ExclusiveValue<Walk>;
 
 /// What an iterator walks.
 #[allow(
@@ -213,7 +213,7 @@ natives! {
 
     fn Java_org_rocksdb_RocksIterator_refresh1
         | Java_org_rocksdb_SstFileReaderIterator_refresh1(env, iterator: jlong, snapshot: jlong) {
-        let moment = handles::hold_if::<Moment>(snapshot)?;
+        let moment = handles::hold_if::<SharedSnapshot>(snapshot)?;
         let snapshot = moment.as_ref().map(|m| &m.0);
         Ok(handles::hold::<Iter>(iterator)?.lock().refresh(snapshot)?)
     }

@@ -8,7 +8,7 @@ use esker_sync::Arc;
 use jni_sys::{jchar, jlong, jobject};
 
 /// A merge operator that options share.
-pub(crate) struct Merging(pub(crate) Arc<dyn MergeOperator>);
+pub(crate) struct SharedOperator(pub(crate) Arc<dyn MergeOperator>);
 
 natives! {
     fn Java_org_rocksdb_StringAppendOperator_newSharedStringAppendOperator__C(
@@ -16,23 +16,23 @@ natives! {
     ) -> jlong {
         // As RocksDB's library: a byte.
         let operator = StringAppend::new(&[delimiter as u8]);
-        Ok(handles::give(Merging(Arc::new(operator))))
+        Ok(handles::give(SharedOperator(Arc::new(operator))))
     }
 
     fn Java_org_rocksdb_StringAppendOperator_newSharedStringAppendOperator__Ljava_lang_String_2(
         env, delimiter: jobject
     ) -> jlong {
         let operator = StringAppend::new(env.text(delimiter)?.as_bytes());
-        Ok(handles::give(Merging(Arc::new(operator))))
+        Ok(handles::give(SharedOperator(Arc::new(operator))))
     }
 
     fn Java_org_rocksdb_UInt64AddOperator_newSharedUInt64AddOperator(env) -> jlong {
-        Ok(handles::give(Merging(Arc::new(UInt64Add))))
+        Ok(handles::give(SharedOperator(Arc::new(UInt64Add))))
     }
 }
 
 disposals! {
-    Merging: Java_org_rocksdb_StringAppendOperator_disposeInternal
+    SharedOperator: Java_org_rocksdb_StringAppendOperator_disposeInternal
         | Java_org_rocksdb_StringAppendOperator_disposeInternalJni
         | Java_org_rocksdb_UInt64AddOperator_disposeInternal
         | Java_org_rocksdb_UInt64AddOperator_disposeInternalJni;

@@ -5,8 +5,8 @@ use crate::boundary::{Env, Fault, Outcome, handles};
 use crate::cache::{Buffers, Cache};
 use crate::filters::{self, Factory, Filtering};
 use crate::logger::Logging;
-use crate::merge::Merging;
-use crate::shared::{Shared, change, give, value};
+use crate::merge::SharedOperator;
+use crate::shared::{SharedValue, change, give, value};
 use crate::statistics::Stats;
 use crate::table::Tables;
 use crate::{disposals, natives};
@@ -20,9 +20,9 @@ use esker_sync::Arc;
 use jni_sys::{jbyte, jint, jlong, jobject};
 
 /// A world to run in: the operating system's for `None`.
-pub(crate) struct World(pub(crate) Option<esker::Env>);
+pub(crate) struct SharedEnv(pub(crate) Option<esker::Env>);
 
-impl World {
+impl SharedEnv {
     /// The environment of the engine.
     pub(crate) fn env(&self) -> esker::Env {
         self.0.clone().unwrap_or_else(esker::Env::posix)
@@ -187,7 +187,7 @@ natives! {
         | Java_org_rocksdb_ColumnFamilyOptions_setMergeOperator(
         env, options: jlong, operator: jlong
     ) {
-        let operator = handles::hold_if::<Merging>(operator)?.map(|m| Arc::clone(&m.0));
+        let operator = handles::hold_if::<SharedOperator>(operator)?.map(|m| Arc::clone(&m.0));
         change::<Options>(options, |o| o.family.merge_operator = operator)
     }
 
@@ -259,18 +259,18 @@ natives! {
     fn Java_org_rocksdb_Options_setEnv | Java_org_rocksdb_DBOptions_setEnv(
         env, options: jlong, world: jlong
     ) {
-        let given = handles::hold::<World>(world)?.0.clone();
+        let given = handles::hold::<SharedEnv>(world)?.0.clone();
         change::<Options>(options, |o| o.env = given)
     }
 
     fn Java_org_rocksdb_Env_getDefaultEnvInternal(env) -> jlong {
-        Ok(handles::give(World(None)))
+        Ok(handles::give(SharedEnv(None)))
     }
 
     /// An empty world whose files are in memory.
     fn Java_org_rocksdb_RocksMemEnv_createMemEnv(env, base: jlong) -> jlong {
-        handles::hold::<World>(base)?;
-        Ok(handles::give(World(Some(esker::Env::in_memory()))))
+        handles::hold::<SharedEnv>(base)?;
+        Ok(handles::give(SharedEnv(Some(esker::Env::in_memory()))))
     }
 
     fn Java_org_rocksdb_Options_setWalDir | Java_org_rocksdb_DBOptions_setWalDir(
@@ -515,13 +515,13 @@ fn small_family(o: &mut Options, cache: &BlockCacheSource) {
 }
 
 disposals! {
-    Shared<Options>: Java_org_rocksdb_Options_disposeInternal
+    SharedValue<Options>: Java_org_rocksdb_Options_disposeInternal
         | Java_org_rocksdb_Options_disposeInternalJni
         | Java_org_rocksdb_DBOptions_disposeInternal
         | Java_org_rocksdb_DBOptions_disposeInternalJni
         | Java_org_rocksdb_ColumnFamilyOptions_disposeInternal
         | Java_org_rocksdb_ColumnFamilyOptions_disposeInternalJni;
-    World: Java_org_rocksdb_RocksEnv_disposeInternal
+    SharedEnv: Java_org_rocksdb_RocksEnv_disposeInternal
         | Java_org_rocksdb_RocksEnv_disposeInternalJni
         | Java_org_rocksdb_RocksMemEnv_disposeInternal
         | Java_org_rocksdb_RocksMemEnv_disposeInternalJni;

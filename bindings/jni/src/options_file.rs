@@ -3,8 +3,8 @@
 use crate::access::JavaValue;
 use crate::boundary::{Env, Outcome, handles};
 use crate::cache::Filter;
-use crate::options::World;
-use crate::shared::{Shared, change, give, value};
+use crate::options::SharedEnv;
+use crate::shared::{SharedValue, change, give, value};
 use crate::{disposals, natives};
 use esker::options::{
     FamilyOptions, LoadRules, LoadedOptions, TableFormat, TableSettings, load_options_text,
@@ -21,7 +21,7 @@ const LARGEST: u64 = 1 << 30;
 /// How OPTIONS files are read. The delimiter, the escapes and the level of checks are for other
 /// calls, which Java's library does not have: RocksDB reads OPTIONS files without them too.
 #[derive(Clone, Default)]
-struct Reading {
+struct LoadRequest {
     ignore_unknown: bool,
     world: Option<esker::Env>,
 }
@@ -33,7 +33,7 @@ fn rules(ignore_unknown: bool) -> LoadRules {
     }
 }
 
-impl Reading {
+impl LoadRequest {
     fn rules(&self) -> LoadRules {
         rules(self.ignore_unknown)
     }
@@ -95,40 +95,40 @@ fn newest(dir: &str, world: &esker::Env) -> Outcome<String> {
 
 natives! {
     fn Java_org_rocksdb_ConfigOptions_newConfigOptions(env) -> jlong {
-        Ok(give(Reading::default()))
+        Ok(give(LoadRequest::default()))
     }
 
     fn Java_org_rocksdb_ConfigOptions_setIgnoreUnknownOptions(env, reading: jlong, ignore: bool) {
-        change::<Reading>(reading, |r| r.ignore_unknown = ignore)
+        change::<LoadRequest>(reading, |r| r.ignore_unknown = ignore)
     }
 
     fn Java_org_rocksdb_ConfigOptions_setEnv(env, reading: jlong, world: jlong) {
-        let given = handles::hold::<World>(world)?.0.clone();
-        change::<Reading>(reading, |r| r.world = given)
+        let given = handles::hold::<SharedEnv>(world)?.0.clone();
+        change::<LoadRequest>(reading, |r| r.world = given)
     }
 
     fn Java_org_rocksdb_ConfigOptions_setDelimiter(env, reading: jlong, delimiter: jobject) {
         env.text(delimiter)?;
-        value::<Reading>(reading)?;
+        value::<LoadRequest>(reading)?;
         Ok(())
     }
 
     fn Java_org_rocksdb_ConfigOptions_setInputStringsEscaped(
         env, reading: jlong, _escaped: bool
     ) {
-        value::<Reading>(reading)?;
+        value::<LoadRequest>(reading)?;
         Ok(())
     }
 
     fn Java_org_rocksdb_ConfigOptions_setSanityLevel(env, reading: jlong, _level: jbyte) {
-        value::<Reading>(reading)?;
+        value::<LoadRequest>(reading)?;
         Ok(())
     }
 
     fn Java_org_rocksdb_OptionsUtil_loadLatestOptions__JLjava_lang_String_2JLjava_util_List_2(
         env, reading: jlong, path: jobject, options: jlong, families: jobject
     ) {
-        let reading = value::<Reading>(reading)?;
+        let reading = value::<LoadRequest>(reading)?;
         let loaded = load_latest_options(env.text(path)?, &reading.world(), reading.rules())?;
         fill(env, loaded, options, families)
     }
@@ -136,7 +136,7 @@ natives! {
     fn Java_org_rocksdb_OptionsUtil_loadLatestOptions__Ljava_lang_String_2JJLjava_util_List_2Z(
         env, path: jobject, world: jlong, options: jlong, families: jobject, ignore_unknown: bool
     ) {
-        let world = handles::hold::<World>(world)?.env();
+        let world = handles::hold::<SharedEnv>(world)?.env();
         let loaded = load_latest_options(env.text(path)?, &world, rules(ignore_unknown))?;
         fill(env, loaded, options, families)
     }
@@ -144,7 +144,7 @@ natives! {
     fn Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__JLjava_lang_String_2JLjava_util_List_2(
         env, reading: jlong, path: jobject, options: jlong, families: jobject
     ) {
-        let reading = value::<Reading>(reading)?;
+        let reading = value::<LoadRequest>(reading)?;
         let loaded = read_file(&env.text(path)?, &reading.world(), reading.rules())?;
         fill(env, loaded, options, families)
     }
@@ -152,7 +152,7 @@ natives! {
     fn Java_org_rocksdb_OptionsUtil_loadOptionsFromFile__Ljava_lang_String_2JJLjava_util_List_2Z(
         env, path: jobject, world: jlong, options: jlong, families: jobject, ignore_unknown: bool
     ) {
-        let world = handles::hold::<World>(world)?.env();
+        let world = handles::hold::<SharedEnv>(world)?.env();
         let loaded = read_file(&env.text(path)?, &world, rules(ignore_unknown))?;
         fill(env, loaded, options, families)
     }
@@ -160,7 +160,7 @@ natives! {
     fn Java_org_rocksdb_OptionsUtil_getLatestOptionsFileName(
         env, path: jobject, world: jlong
     ) -> jobject {
-        let world = handles::hold::<World>(world)?.env();
+        let world = handles::hold::<SharedEnv>(world)?.env();
         env.string(&newest(&env.text(path)?, &world)?)
     }
 
@@ -258,6 +258,6 @@ fn filter(policy: Option<&FilterPolicy>) -> Vec<jvalue> {
 }
 
 disposals! {
-    Shared<Reading>: Java_org_rocksdb_ConfigOptions_disposeInternal
+    SharedValue<LoadRequest>: Java_org_rocksdb_ConfigOptions_disposeInternal
         | Java_org_rocksdb_ConfigOptions_disposeInternalJni;
 }

@@ -1,13 +1,13 @@
 //! Native methods that are not supported: each throws `RocksDBException` with the status
 //! NotSupported.
 
-use crate::boundary::{self, Fault, Nothing, RawEnv};
+use crate::boundary::{self, EmptyResult, Fault, RawEnv};
 use esker::Error;
 use jni_sys::jobject;
 
 /// Throws, and answers with nothing.
 #[cold]
-pub(crate) fn refuse<R: Nothing>(raw: RawEnv, this: jobject, method: &'static str) -> R {
+pub(crate) fn refuse<R: EmptyResult>(raw: RawEnv, this: jobject, method: &'static str) -> R {
     boundary::call(raw, this, |_| Err(Fault::Error(not_supported(method))))
 }
 

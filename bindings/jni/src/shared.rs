@@ -13,11 +13,11 @@ use std::any::Any;
 pub(crate) const OBJECT: Rank = Rank::new(1, "java object");
 
 /// A value behind a handle.
-pub(crate) struct Shared<T>(ArcSwap<T>);
+pub(crate) struct SharedValue<T>(ArcSwap<T>);
 
-impl<T: Clone> Shared<T> {
+impl<T: Clone> SharedValue<T> {
     pub(crate) fn new(value: T) -> Self {
-        Shared(ArcSwap::from_pointee(value))
+        SharedValue(ArcSwap::from_pointee(value))
     }
 
     /// The value as it is now.
@@ -35,11 +35,11 @@ impl<T: Clone> Shared<T> {
 }
 
 /// An object that only one call at a time may use: an iterator, a batch.
-pub(crate) struct Alone<T>(Mutex<T>);
+pub(crate) struct ExclusiveValue<T>(Mutex<T>);
 
-impl<T> Alone<T> {
+impl<T> ExclusiveValue<T> {
     pub(crate) fn new(value: T) -> Self {
-        Alone(Mutex::new(OBJECT, value))
+        ExclusiveValue(Mutex::new(OBJECT, value))
     }
 
     #[inline]
@@ -50,12 +50,12 @@ impl<T> Alone<T> {
 
 /// Gives Java a value.
 pub(crate) fn give<T: Clone + Send + Sync + 'static>(value: T) -> jlong {
-    handles::give(Shared::new(value))
+    handles::give(SharedValue::new(value))
 }
 
 /// As [`give`], for a value that goes with a database.
 pub(crate) fn give_owned<T: Clone + Send + Sync + 'static>(value: T, owner: jlong) -> jlong {
-    handles::give_owned(Shared::new(value), owner)
+    handles::give_owned(SharedValue::new(value), owner)
 }
 
 /// The value behind a handle as it is now.
@@ -63,7 +63,7 @@ pub(crate) fn give_owned<T: Clone + Send + Sync + 'static>(value: T, owner: jlon
 pub(crate) fn value<T: Clone + Send + Sync + 'static>(
     handle: jlong,
 ) -> Outcome<arc_swap::Guard<Arc<T>>> {
-    Ok(handles::hold::<Shared<T>>(handle)?.get())
+    Ok(handles::hold::<SharedValue<T>>(handle)?.get())
 }
 
 /// Changes the value behind a handle.
@@ -71,7 +71,7 @@ pub(crate) fn change<T: Clone + Send + Sync + 'static>(
     handle: jlong,
     how: impl FnOnce(&mut T),
 ) -> Outcome<()> {
-    handles::hold::<Shared<T>>(handle)?.change(how);
+    handles::hold::<SharedValue<T>>(handle)?.change(how);
     Ok(())
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Tables {
 }
 
 /// What Java gives: the fields of `BlockBasedTableConfig` that all versions have.
-struct Given {
+struct TableConfig {
     settings: TableSettings,
     cache: jlong,
     cache_size: jlong,
@@ -24,7 +24,7 @@ struct Given {
     persistent_cache: jlong,
 }
 
-impl Given {
+impl TableConfig {
     fn tables(mut self) -> Outcome<jlong> {
         let table = &mut self.settings;
         handles::hold_if::<OnDevice>(self.persistent_cache.max(0))?;
@@ -112,7 +112,7 @@ macro_rules! table {
                     $($super = $super,)*
                     $($search = $search,)*
                 );
-                Given { settings, cache, cache_size, cache_bits, filter, persistent_cache }.tables()
+                TableConfig { settings, cache, cache_size, cache_bits, filter, persistent_cache }.tables()
             }
         }
     };

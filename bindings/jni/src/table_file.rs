@@ -3,7 +3,7 @@
 use crate::boundary::{Outcome, handles};
 use crate::call_options::ReadState;
 use crate::iterator::{Iter, Walk};
-use crate::shared::{Alone, Shared, give, value};
+use crate::shared::{ExclusiveValue, SharedValue, give, value};
 use crate::{disposals, natives, table_properties};
 use esker::env::WriteOptions;
 use esker::options::DbOptions;
@@ -62,7 +62,7 @@ struct Reader {
     open: Option<SstFileReader>,
 }
 
-type SharedReader = Alone<Reader>;
+type SharedReader = ExclusiveValue<Reader>;
 
 /// Calls `read` with the file that is open.
 fn with_open<R>(reader: jlong, read: impl FnOnce(&SstFileReader) -> Outcome<R>) -> Outcome<R> {
@@ -112,7 +112,7 @@ natives! {
 }
 
 disposals! {
-    Shared<FileOptions>: Java_org_rocksdb_EnvOptions_disposeInternal
+    SharedValue<FileOptions>: Java_org_rocksdb_EnvOptions_disposeInternal
         | Java_org_rocksdb_EnvOptions_disposeInternalJni;
     SharedReader: Java_org_rocksdb_SstFileReader_disposeInternal
         | Java_org_rocksdb_SstFileReader_disposeInternalJni;

@@ -7,8 +7,8 @@ use crate::database::{Database, Family, other_database};
 use crate::iterator::{Iter, Walk};
 use crate::natives;
 use crate::refusal::not_supported;
-use crate::shared::{Alone, change, dispose, give_owned, value};
-use crate::snapshot::Moment;
+use crate::shared::{ExclusiveValue, change, dispose, give_owned, value};
+use crate::snapshot::SharedSnapshot;
 use esker::{FamilyHandle, PinnedValue, ReadOptions, Snapshot, WriteOptions};
 use esker_sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use esker_sync::{Arc, Mutex, Rank};
@@ -17,26 +17,26 @@ use jni_sys::{jbyte, jint, jlong, jobject, jvalue};
 
 /// A transaction that Java holds.
 pub(crate) struct Txn {
-    pub(crate) txn: Alone<Transaction>,
+    pub(crate) txn: ExclusiveValue<Transaction>,
     default: FamilyHandle,
     /// The handle of its database.
     owner: jlong,
     pub(crate) detects_deadlocks: AtomicBool,
     /// The log that has it prepared, as Java said it; `None` where only the engine knows.
     log_number: Mutex<Option<jlong>>,
-    lent: Lent,
-    due: Arc<Due>,
+    lent: PartHandles,
+    due: Arc<PendingNotifications>,
 }
 
 /// Handles of parts of a transaction, which go with it; 0 for those that nobody asked for.
 #[derive(Default)]
-struct Lent {
+struct PartHandles {
     snapshot: AtomicI64,
     batch: AtomicI64,
     options: AtomicI64,
 }
 
-impl Lent {
+impl PartHandles {
     fn give_back(&self) {
         for lent in [&self.snapshot, &self.batch, &self.options] {
             handles::take(lent.swap(0, Ordering::Relaxed));
@@ -44,23 +44,23 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for PartHandles {
     fn drop(&mut self) {
         self.give_back();
     }
 }
 
 /// A Java object that wants to know of a snapshot, and its method.
-type Told = Arc<(Target, Method)>;
+type SnapshotNotifier = Arc<(Target, Method)>;
 
 /// A notifier behind a handle.
-pub(crate) struct Notifier(Told);
+pub(crate) struct Notifier(SnapshotNotifier);
 
 /// Snapshots that were taken, and whom to tell once the transaction is free again: what is told may
 /// use it.
-struct Due {
+struct PendingNotifications {
     is_any: AtomicBool,
-    told: Mutex<Vec<(Snapshot, Told)>>,
+    told: Mutex<Vec<(Snapshot, SnapshotNotifier)>>,
 }
 
 impl Txn {
@@ -75,13 +75,13 @@ impl Txn {
         let log_number = (txn.state() != TransactionState::Prepared).then_some(0);
         handles::give_owned(
             Txn {
-                txn: Alone::new(txn),
+                txn: ExclusiveValue::new(txn),
                 default,
                 owner,
                 detects_deadlocks: AtomicBool::new(detects_deadlocks),
                 log_number: Mutex::new(Rank::LEAF, log_number),
-                lent: Lent::default(),
-                due: Arc::new(Due {
+                lent: PartHandles::default(),
+                due: Arc::new(PendingNotifications {
                     is_any: AtomicBool::new(false),
                     told: Mutex::new(Rank::LEAF, Vec::new()),
                 }),
@@ -127,12 +127,12 @@ impl Txn {
     /// The handle of a snapshot of this transaction's: the same one for the same snapshot.
     fn lend_snapshot(&self, snapshot: &Snapshot) -> jlong {
         let known = self.lent.snapshot.load(Ordering::Relaxed);
-        if let Some(moment) = handles::find::<Moment>(known)
+        if let Some(moment) = handles::find::<SharedSnapshot>(known)
             && moment.0.sequence() == snapshot.sequence()
         {
             return known;
         }
-        let made = handles::give_owned(Moment(snapshot.clone()), self.owner);
+        let made = handles::give_owned(SharedSnapshot(snapshot.clone()), self.owner);
         handles::take(self.lent.snapshot.swap(made, Ordering::Relaxed));
         made
     }

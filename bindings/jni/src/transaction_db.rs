@@ -4,7 +4,7 @@ use crate::boundary::{Env, Outcome, handles};
 use crate::database::{Database, Transactions};
 use crate::filters;
 use crate::open::{default_only, described, names_of, with_families};
-use crate::shared::{Shared, change, give, value};
+use crate::shared::{SharedValue, change, give, value};
 use crate::transaction::Txn;
 use crate::{disposals, natives};
 use esker::{FamilyDescriptor, Options, WriteOptions};
@@ -347,11 +347,11 @@ fn deadlock(env: Env<'_>, path: &DeadlockPath) -> Outcome<jobject> {
 }
 
 disposals! {
-    Shared<TransactionDbOptions>: Java_org_rocksdb_TransactionDBOptions_disposeInternal
+    SharedValue<TransactionDbOptions>: Java_org_rocksdb_TransactionDBOptions_disposeInternal
         | Java_org_rocksdb_TransactionDBOptions_disposeInternalJni;
-    Shared<TransactionOptions>: Java_org_rocksdb_TransactionOptions_disposeInternal
+    SharedValue<TransactionOptions>: Java_org_rocksdb_TransactionOptions_disposeInternal
         | Java_org_rocksdb_TransactionOptions_disposeInternalJni;
-    Shared<OptimisticTransactionOptions>:
+    SharedValue<OptimisticTransactionOptions>:
         Java_org_rocksdb_OptimisticTransactionOptions_disposeInternal
         | Java_org_rocksdb_OptimisticTransactionOptions_disposeInternalJni;
 }

@@ -5,7 +5,7 @@ use crate::boundary::handles;
 use crate::database::Database;
 use crate::disposals;
 use crate::natives;
-use crate::shared::{Shared, change, give, value};
+use crate::shared::{SharedValue, change, give, value};
 use esker::options::{
     CompressionSettings, FifoSettings, FixedPrefixPartitions, MemtableKind, UniversalSettings,
 };
@@ -286,15 +286,15 @@ natives! {
 }
 
 disposals! {
-    Shared<UniversalSettings>: Java_org_rocksdb_CompactionOptionsUniversal_disposeInternal
+    SharedValue<UniversalSettings>: Java_org_rocksdb_CompactionOptionsUniversal_disposeInternal
         | Java_org_rocksdb_CompactionOptionsUniversal_disposeInternalJni;
-    Shared<FifoSettings>: Java_org_rocksdb_CompactionOptionsFIFO_disposeInternal
+    SharedValue<FifoSettings>: Java_org_rocksdb_CompactionOptionsFIFO_disposeInternal
         | Java_org_rocksdb_CompactionOptionsFIFO_disposeInternalJni;
-    Shared<CompressionSettings>: Java_org_rocksdb_CompressionOptions_disposeInternal
+    SharedValue<CompressionSettings>: Java_org_rocksdb_CompressionOptions_disposeInternal
         | Java_org_rocksdb_CompressionOptions_disposeInternalJni;
-    Shared<CompactFilesOptions>: Java_org_rocksdb_CompactionOptions_disposeInternal
+    SharedValue<CompactFilesOptions>: Java_org_rocksdb_CompactionOptions_disposeInternal
         | Java_org_rocksdb_CompactionOptions_disposeInternalJni;
-    Shared<ImportOptions>: Java_org_rocksdb_ImportColumnFamilyOptions_disposeInternal;
+    SharedValue<ImportOptions>: Java_org_rocksdb_ImportColumnFamilyOptions_disposeInternal;
     Limiter: Java_org_rocksdb_RateLimiter_disposeInternal
         | Java_org_rocksdb_RateLimiter_disposeInternalJni;
     Space: Java_org_rocksdb_SstFileManager_disposeInternal

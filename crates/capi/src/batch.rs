@@ -520,7 +520,7 @@ type FamilyDeleteFn = unsafe extern "C" fn(*mut c_void, u32, *const c_char, usiz
 
 /// What a walk over a batch tells, each in its own C function.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Told {
+pub(crate) struct BatchCallbacks {
     put: Option<PutFn>,
     delete: Option<DeleteFn>,
     family_put: Option<FamilyPutFn>,
@@ -531,7 +531,7 @@ pub(crate) struct Told {
 
 /// Calls the application for each record; the first record without a function for it ends the walk,
 /// as in RocksDB.
-pub(crate) fn walk(batch: &WriteBatch, state: *mut c_void, told: Told) {
+pub(crate) fn walk(batch: &WriteBatch, state: *mut c_void, told: BatchCallbacks) {
     for record in batch.records() {
         let Ok(record) = record else { return };
         let is_known = match record {
@@ -561,13 +561,13 @@ pub(crate) fn walk(batch: &WriteBatch, state: *mut c_void, told: Told) {
     }
 }
 
-impl Told {
+impl BatchCallbacks {
     /// What tells puts and deletions in the default family.
-    pub(crate) fn of_default(put: Option<PutFn>, delete: Option<DeleteFn>) -> Told {
-        Told {
+    pub(crate) fn of_default(put: Option<PutFn>, delete: Option<DeleteFn>) -> BatchCallbacks {
+        BatchCallbacks {
             put,
             delete,
-            ..Told::default()
+            ..BatchCallbacks::default()
         }
     }
 
@@ -605,7 +605,7 @@ impl Told {
     }
 }
 
-fn iterate(batch: *mut rocksdb_writebatch_t, state: *mut c_void, told: Told) {
+fn iterate(batch: *mut rocksdb_writebatch_t, state: *mut c_void, told: BatchCallbacks) {
     attempt((), || {
         walk(&shared(batch)?.batch, state, told);
         Ok(())
@@ -622,10 +622,10 @@ pub extern "C" fn rocksdb_writebatch_iterate(
     iterate(
         writebatch,
         state,
-        Told {
+        BatchCallbacks {
             put,
             delete: deleted,
-            ..Told::default()
+            ..BatchCallbacks::default()
         },
     );
 }
@@ -641,11 +641,11 @@ pub extern "C" fn rocksdb_writebatch_iterate_ld(
     iterate(
         writebatch,
         state,
-        Told {
+        BatchCallbacks {
             put,
             delete: deleted,
             log_data,
-            ..Told::default()
+            ..BatchCallbacks::default()
         },
     );
 }
@@ -658,11 +658,11 @@ pub extern "C" fn rocksdb_writebatch_iterate_cf(
     deleted_cf: Option<FamilyDeleteFn>,
     merge_cf: Option<FamilyPutFn>,
 ) {
-    let told = Told {
+    let told = BatchCallbacks {
         family_put: put_cf,
         family_delete: deleted_cf,
         family_merge: merge_cf,
-        ..Told::default()
+        ..BatchCallbacks::default()
     };
     iterate(writebatch, state, told);
 }
@@ -676,12 +676,12 @@ pub extern "C" fn rocksdb_writebatch_iterate_cf_ld(
     merge_cf: Option<FamilyPutFn>,
     log_data: Option<DeleteFn>,
 ) {
-    let told = Told {
+    let told = BatchCallbacks {
         family_put: put_cf,
         family_delete: deleted_cf,
         family_merge: merge_cf,
         log_data,
-        ..Told::default()
+        ..BatchCallbacks::default()
     };
     iterate(writebatch, state, told);
 }

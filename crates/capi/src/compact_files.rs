@@ -95,7 +95,7 @@ impl rocksdb_compaction_options_t {
 }
 
 /// Where the names of the files made go, and what was done.
-struct Made {
+struct OutputNames {
     names: *mut *mut *mut c_char,
     count: *mut usize,
     info: *mut rocksdb_compactionjobinfo_t,
@@ -108,7 +108,7 @@ fn compact(
     inputs: &[*const c_char],
     output_level: c_int,
     output_path: c_int,
-    made: &Made,
+    made: &OutputNames,
 ) -> Result<()> {
     let level = u8::try_from(output_level)
         .map_err(|_| Error::invalid_argument("Output level does not exist."))?;
@@ -158,7 +158,7 @@ pub extern "C" fn rocksdb_compact_files(
     call(errptr, (), || {
         let (db, family) = with_default(db)?;
         let inputs = many(input_file_names, num_input_file_names);
-        let made = Made {
+        let made = OutputNames {
             names: output_file_names,
             count: num_output_file_names,
             info: compaction_job_info,
@@ -197,7 +197,7 @@ pub extern "C" fn rocksdb_compact_files_cf(
             with_family(db, column_family)?
         };
         let inputs = many(input_file_names, num_input_file_names);
-        let made = Made {
+        let made = OutputNames {
             names: output_file_names,
             count: num_output_file_names,
             info: compaction_job_info,

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A compaction filter.
 pub struct rocksdb_compactionfilter_t {
-    filter: Arc<OwnFilter>,
+    filter: Arc<CallbackFilter>,
 }
 
 /// What a filter may know about its job.
@@ -27,14 +27,14 @@ pub struct rocksdb_compactionfilterfactory_t {
     factory: Arc<Factory>,
 }
 
-struct OwnFilter {
+struct CallbackFilter {
     owner: Owner,
     name: String,
     filter: Option<Filter>,
     ignore_snapshots: AtomicBool,
 }
 
-impl CompactionFilter for OwnFilter {
+impl CompactionFilter for CallbackFilter {
     fn name(&self) -> &str {
         &self.name
     }
@@ -90,7 +90,7 @@ pub extern "C" fn rocksdb_compactionfilter_create(
         let owner = Owner::new(state, destructor);
         let name = callbacks::name(&owner, name);
         give(rocksdb_compactionfilter_t {
-            filter: Arc::new(OwnFilter {
+            filter: Arc::new(CallbackFilter {
                 owner,
                 name,
                 filter,

@@ -29,11 +29,11 @@ struct Open {
 }
 
 /// A closed handle, kept so that it does not dangle.
-struct Closed(#[allow(dead_code, reason = "it is kept, not read")] Box<rocksdb_t>);
+struct ClosedHandle(#[allow(dead_code, reason = "it is kept, not read")] Box<rocksdb_t>);
 
 /// How many closed handles are kept.
 const CLOSED_KEPT: usize = 1024;
-static CLOSED: Mutex<VecDeque<Closed>> = Mutex::new(Rank::LEAF, VecDeque::new());
+static CLOSED: Mutex<VecDeque<ClosedHandle>> = Mutex::new(Rank::LEAF, VecDeque::new());
 
 impl rocksdb_t {
     /// The beginning of another handle, which is closed with it.
@@ -290,7 +290,7 @@ pub(crate) fn close(handle: *mut rocksdb_t) {
     if closed.len() >= CLOSED_KEPT {
         closed.pop_front();
     }
-    closed.push_back(Closed(handle));
+    closed.push_back(ClosedHandle(handle));
 }
 
 #[unsafe(no_mangle)]

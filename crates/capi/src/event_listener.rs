@@ -43,11 +43,11 @@ struct Listener {
     memtable_sealed: on_memtable_sealed_cb,
 }
 
-type Tell<I> = Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const I)>;
+type EventFn<I> = Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const I)>;
 
 impl Listener {
     /// Tells of an event of `database`.
-    fn tell<I>(&self, f: Tell<I>, database: &DbRef, info: impl FnOnce(&Db) -> I) {
+    fn tell<I>(&self, f: EventFn<I>, database: &DbRef, info: impl FnOnce(&Db) -> I) {
         if let Some(f) = f
             && let Some(db) = Db::of(database)
         {

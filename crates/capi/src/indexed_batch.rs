@@ -4,7 +4,7 @@
 //! kept and reported when the batch is written. A range deletion is refused by the batch; RocksDB's
 //! functions drop that error, and so do these.
 
-use crate::batch::{Told, pieces, walk};
+use crate::batch::{BatchCallbacks, pieces, walk};
 use crate::boundary::{attempt, bytes, call, destroy, give, owned, put, quiet, shared};
 use crate::db::{database, with_default, with_family};
 use crate::iterator::Walk;
@@ -376,7 +376,7 @@ pub extern "C" fn rocksdb_writebatch_wi_iterate(
 ) {
     attempt((), || {
         let batch = shared(b)?.0.batch.to_batch();
-        walk(&batch, state, Told::of_default(put, deleted));
+        walk(&batch, state, BatchCallbacks::of_default(put, deleted));
         Ok(())
     });
 }

@@ -11,7 +11,7 @@ use crate::boundary::{
 };
 use crate::db::{database, with_default, with_family};
 use crate::*;
-use ahead::{MOST, Toward, Walked};
+use ahead::{Direction, MOST, ReadAhead};
 use esker::{DbIterator, Error, Result};
 use esker_txn::MergedIterator;
 use std::ffi::{c_char, c_uchar};
@@ -19,14 +19,14 @@ use std::ptr;
 
 /// A place in the order of keys.
 pub struct rocksdb_iterator_t {
-    here: Here,
-    walked: Walked,
+    here: CurrentEntry,
+    walked: ReadAhead,
     iterator: Walk,
 }
 
 /// Where key and value of the current entry are: good until the iterator moves or goes.
 #[derive(Clone, Copy)]
-struct Here {
+struct CurrentEntry {
     key: RawSlice,
     value: RawSlice,
 }
@@ -44,22 +44,22 @@ impl RawSlice {
     }
 }
 
-impl Here {
+impl CurrentEntry {
     /// At no entry.
-    const NOWHERE: Here = Here {
+    const NOWHERE: CurrentEntry = CurrentEntry {
         key: RawSlice::NOWHERE,
         value: RawSlice::NOWHERE,
     };
 
-    /// Part by part: a whole `Here` would go through the stack.
+    /// Part by part: a whole `CurrentEntry` would go through the stack.
     #[inline(always)]
     fn is_at(&mut self, key: &[u8], value: &[u8]) {
         self.key = RawSlice::of(key);
         self.value = RawSlice::of(value);
     }
 
-    fn of(entry: Option<(&[u8], &[u8])>) -> Here {
-        entry.map_or(Here::NOWHERE, |(key, value)| Here {
+    fn of(entry: Option<(&[u8], &[u8])>) -> CurrentEntry {
+        entry.map_or(CurrentEntry::NOWHERE, |(key, value)| CurrentEntry {
             key: RawSlice::of(key),
             value: RawSlice::of(value),
         })
@@ -85,8 +85,8 @@ pub(crate) enum Walk {
 impl From<Walk> for rocksdb_iterator_t {
     fn from(iterator: Walk) -> Self {
         rocksdb_iterator_t {
-            here: Here::NOWHERE,
-            walked: Walked::default(),
+            here: CurrentEntry::NOWHERE,
+            walked: ReadAhead::default(),
             iterator,
         }
     }
@@ -122,11 +122,11 @@ impl Walk {
     #[inline(never)]
     fn move_otherwise(
         &mut self,
-        alone: impl FnOnce(&mut DbIterator, &mut Here),
+        alone: impl FnOnce(&mut DbIterator, &mut CurrentEntry),
         merged: impl FnOnce(&mut MergedIterator),
-    ) -> Here {
+    ) -> CurrentEntry {
         // Asked for again below: it may be of another kind.
-        let mut shown = Here::NOWHERE;
+        let mut shown = CurrentEntry::NOWHERE;
         match self {
             Walk::Base(it) => alone(it, &mut shown),
             Walk::Merged(it) => merged(it),
@@ -137,13 +137,17 @@ impl Walk {
     }
 
     /// One step of an iterator that is not a plain one.
-    fn step(&mut self, alone: fn(&mut DbIterator), merged: fn(&mut MergedIterator)) -> Here {
+    fn step(
+        &mut self,
+        alone: fn(&mut DbIterator),
+        merged: fn(&mut MergedIterator),
+    ) -> CurrentEntry {
         self.move_otherwise(|it, _| alone(it), merged)
     }
 
     /// Key and value of the current entry.
-    fn here(&self) -> Here {
-        Here::of(match self {
+    fn here(&self) -> CurrentEntry {
+        CurrentEntry::of(match self {
             Walk::Base(it) => it.entry(),
             Walk::Merged(it) => it.valid().then(|| (it.key(), it.value())),
             Walk::Versions(it) => it.valid().then(|| (it.internal_key(), it.value())),
@@ -172,7 +176,7 @@ impl Walk {
 
 /// Where the iterator stands.
 #[inline(always)]
-fn here(iterator: *const rocksdb_iterator_t) -> Here {
+fn here(iterator: *const rocksdb_iterator_t) -> CurrentEntry {
     match given(iterator) {
         Some(at) => at.here,
         None => nowhere(),
@@ -181,8 +185,8 @@ fn here(iterator: *const rocksdb_iterator_t) -> Here {
 
 /// A NULL iterator stands nowhere. Apart, so that the common case is two loads.
 #[cold]
-fn nowhere() -> Here {
-    Here::NOWHERE
+fn nowhere() -> CurrentEntry {
+    CurrentEntry::NOWHERE
 }
 
 /// The timestamp of the current entry, which few ask for: it is not kept.
@@ -236,13 +240,13 @@ fn go(
 #[inline(always)]
 fn go_showing(
     iterator: *mut rocksdb_iterator_t,
-    alone: impl FnOnce(&mut DbIterator, &mut Here),
+    alone: impl FnOnce(&mut DbIterator, &mut CurrentEntry),
     merged: impl FnOnce(&mut MergedIterator),
 ) {
     attempt((), || {
         let at = exclusive(iterator)?;
         // Nothing is current while it moves, and after a move that panicked.
-        at.here = Here::NOWHERE;
+        at.here = CurrentEntry::NOWHERE;
         match &mut at.iterator {
             Walk::Base(it) => alone(it, &mut at.here),
             other => at.here = other.move_otherwise(alone, merged),
@@ -371,13 +375,13 @@ pub extern "C" fn rocksdb_iter_seek_for_prev(
 
 /// Whether the step is one of a long walk.
 #[inline(always)]
-fn is_far(iterator: *mut rocksdb_iterator_t, toward: Toward) -> bool {
+fn is_far(iterator: *mut rocksdb_iterator_t, toward: Direction) -> bool {
     exclusive(iterator).is_ok_and(|at| at.walked.is_long(toward))
 }
 
 /// A step of a long walk. Apart, so that the first steps stay small.
 #[inline(never)]
-fn step_far(iterator: *mut rocksdb_iterator_t, toward: Toward) {
+fn step_far(iterator: *mut rocksdb_iterator_t, toward: Direction) {
     if let Ok(at) = exclusive(iterator)
         && at.walked.toward() == toward
         && let Some(here) = at.walked.ahead().step()
@@ -390,18 +394,18 @@ fn step_far(iterator: *mut rocksdb_iterator_t, toward: Toward) {
 
 /// Has the iterator show the next entries, or takes one step in the other direction.
 #[inline(never)]
-fn walk_on(iterator: *mut rocksdb_iterator_t, toward: Toward) {
+fn walk_on(iterator: *mut rocksdb_iterator_t, toward: Direction) {
     attempt((), || {
         let at = exclusive(iterator)?;
-        at.here = Here::NOWHERE;
+        at.here = CurrentEntry::NOWHERE;
         let is_turned = at.walked.toward() != toward;
         let ahead = at.walked.ahead();
         let passed = ahead.passed();
         ahead.reset();
         let Walk::Base(it) = &mut at.iterator else {
             at.here = match toward {
-                Toward::Next => at.iterator.step(DbIterator::next, MergedIterator::next),
-                Toward::Previous => at.iterator.step(DbIterator::prev, MergedIterator::prev),
+                Direction::Next => at.iterator.step(DbIterator::next, MergedIterator::next),
+                Direction::Previous => at.iterator.step(DbIterator::prev, MergedIterator::prev),
             };
             return Ok(());
         };
@@ -412,8 +416,8 @@ fn walk_on(iterator: *mut rocksdb_iterator_t, toward: Toward) {
         }
         let most = if is_turned { 1 } else { MOST };
         match toward {
-            Toward::Next => it.next_batch(most, |key, value| ahead.push(key, value)),
-            Toward::Previous => it.prev_batch(most, |key, value| ahead.push(key, value)),
+            Direction::Next => it.next_batch(most, |key, value| ahead.push(key, value)),
+            Direction::Previous => it.prev_batch(most, |key, value| ahead.push(key, value)),
         };
         at.here = ahead.end();
         if is_turned {
@@ -425,8 +429,8 @@ fn walk_on(iterator: *mut rocksdb_iterator_t, toward: Toward) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_next(iterator: *mut rocksdb_iterator_t) {
-    if is_far(iterator, Toward::Next) {
-        return step_far(iterator, Toward::Next);
+    if is_far(iterator, Direction::Next) {
+        return step_far(iterator, Direction::Next);
     }
     go_showing(
         iterator,
@@ -437,8 +441,8 @@ pub extern "C" fn rocksdb_iter_next(iterator: *mut rocksdb_iterator_t) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_prev(iterator: *mut rocksdb_iterator_t) {
-    if is_far(iterator, Toward::Previous) {
-        return step_far(iterator, Toward::Previous);
+    if is_far(iterator, Direction::Previous) {
+        return step_far(iterator, Direction::Previous);
     }
     go_showing(
         iterator,

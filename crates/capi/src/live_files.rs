@@ -13,20 +13,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
 /// A file of a list, with its names as C reads them.
-pub(crate) struct Listed {
+pub(crate) struct LiveFile {
     meta: LiveFileMeta,
     family: CString,
     name: CString,
     directory: CString,
 }
 
-impl From<LiveFileMeta> for Listed {
+impl From<LiveFileMeta> for LiveFile {
     fn from(meta: LiveFileMeta) -> Self {
         let c = |b: &[u8]| {
             let whole: Vec<u8> = b.iter().copied().filter(|b| *b != 0).collect();
             CString::new(whole).unwrap_or_default()
         };
-        Listed {
+        LiveFile {
             family: c(meta.family.as_bytes()),
             // RocksDB writes a slash in front.
             name: c(format!("/{}", meta.name.trim_start_matches('/')).as_bytes()),
@@ -39,14 +39,14 @@ impl From<LiveFileMeta> for Listed {
 /// A list of files.
 #[derive(Default)]
 pub struct rocksdb_livefiles_t {
-    files: Vec<Listed>,
+    files: Vec<LiveFile>,
 }
 
 impl rocksdb_livefiles_t {
     /// A list of `files`.
     pub(crate) fn new(files: Vec<LiveFileMeta>) -> Self {
         rocksdb_livefiles_t {
-            files: files.into_iter().map(Listed::from).collect(),
+            files: files.into_iter().map(LiveFile::from).collect(),
         }
     }
 
@@ -66,7 +66,7 @@ fn get<R>(
     livefiles: *const rocksdb_livefiles_t,
     index: c_int,
     nothing: R,
-    of: impl FnOnce(&'static Listed) -> R,
+    of: impl FnOnce(&'static LiveFile) -> R,
 ) -> R
 where
     R: Copy,
@@ -150,7 +150,7 @@ fn key(
     livefiles: *const rocksdb_livefiles_t,
     index: c_int,
     size: *mut usize,
-    of: impl FnOnce(&'static Listed) -> &'static [u8],
+    of: impl FnOnce(&'static LiveFile) -> &'static [u8],
 ) -> *const c_char {
     let (at, len) = get(livefiles, index, (ptr::null(), 0), |f| {
         let key = of(f);
@@ -219,7 +219,7 @@ pub extern "C" fn rocksdb_livefiles_add(
     attempt((), || {
         let list = exclusive(livefiles)?;
         if let Some(file) = owned(livefile) {
-            list.files.push(Listed::from(file.file));
+            list.files.push(LiveFile::from(file.file));
         }
         Ok(())
     });

@@ -31,10 +31,10 @@ lifecycle!(
 
 /// The files, with their texts as C wants them.
 pub struct rocksdb_livefiles_storage_info_t {
-    files: Vec<Listed>,
+    files: Vec<StorageFile>,
 }
 
-struct Listed {
+struct StorageFile {
     name: Text,
     directory: Text,
     number: u64,
@@ -64,11 +64,11 @@ fn number_of(kind: FileKind) -> c_int {
     }
 }
 
-impl Listed {
+impl StorageFile {
     fn new(db: &Db, file: &LiveFile, with_checksums: bool) -> Self {
         let directory = file.path.parent().unwrap_or(db.path());
         let checksums = |bytes: &[u8]| Text::new(if with_checksums { bytes } else { &[] });
-        Listed {
+        StorageFile {
             name: Text::new(&file.name),
             directory: Text::new(directory.as_os_str().as_bytes()),
             number: parse_file_name(&file.name).map_or(0, |(_, number)| number.0),
@@ -85,7 +85,7 @@ impl Listed {
     /// CURRENT: what it must hold is given, because the file may change meanwhile.
     fn current(db: &Db, manifest: &str) -> Self {
         let contents = format!("{manifest}\n").into_bytes();
-        Listed {
+        StorageFile {
             name: Text::new("CURRENT"),
             directory: Text::new(db.path().as_os_str().as_bytes()),
             number: 0,
@@ -100,7 +100,7 @@ impl Listed {
     }
 }
 
-fn list(db: &Db, options: &rocksdb_livefiles_storage_info_options_t) -> Result<Vec<Listed>> {
+fn list(db: &Db, options: &rocksdb_livefiles_storage_info_options_t) -> Result<Vec<StorageFile>> {
     let mut files = db.live_files()?;
     let logs: u64 = files
         .iter()
@@ -113,9 +113,9 @@ fn list(db: &Db, options: &rocksdb_livefiles_storage_info_options_t) -> Result<V
     }
     let mut out = Vec::with_capacity(files.len() + 1);
     for file in &files {
-        out.push(Listed::new(db, file, options.include_checksum_info));
+        out.push(StorageFile::new(db, file, options.include_checksum_info));
         if file.kind == FileKind::Manifest {
-            out.push(Listed::current(db, &file.name));
+            out.push(StorageFile::current(db, &file.name));
         }
     }
     Ok(out)
@@ -153,7 +153,7 @@ fn about<R: Copy>(
     info: *const rocksdb_livefiles_storage_info_t,
     index: usize,
     nothing: R,
-    of: impl FnOnce(&Listed) -> R,
+    of: impl FnOnce(&StorageFile) -> R,
 ) -> R {
     attempt(nothing, || {
         Ok(shared(info)?.files.get(index).map_or(nothing, of))

@@ -35,21 +35,21 @@ struct Kept {
     checksum_handoff_file_types: Vec<c_int>,
     /// Temperatures that are given by numbers without a name.
     temperatures: BTreeMap<&'static str, c_int>,
-    told: Told,
+    told: TextCache,
 }
 
 /// Texts that getters gave out; each lives until it is asked for again.
-struct Told(Mutex<BTreeMap<&'static str, CString>>);
+struct TextCache(Mutex<BTreeMap<&'static str, CString>>);
 
-impl Default for Told {
+impl Default for TextCache {
     fn default() -> Self {
-        Told(Mutex::new(Rank::LEAF, BTreeMap::new()))
+        TextCache(Mutex::new(Rank::LEAF, BTreeMap::new()))
     }
 }
 
-impl Clone for Told {
+impl Clone for TextCache {
     fn clone(&self) -> Self {
-        Told::default()
+        TextCache::default()
     }
 }
 

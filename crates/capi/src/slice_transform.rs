@@ -18,14 +18,14 @@ pub struct rocksdb_slicetransform_t {
     pub(crate) extractor: PrefixExtractor,
 }
 
-struct OwnTransform {
+struct CallbackTransform {
     owner: Owner,
     name: String,
     transform: Option<Transform>,
     in_domain: Option<InDomain>,
 }
 
-impl SliceTransform for OwnTransform {
+impl SliceTransform for CallbackTransform {
     fn name(&self) -> &str {
         &self.name
     }
@@ -73,7 +73,7 @@ extern "C" fn slicetransform_create(
         let owner = Owner::new(state, destructor);
         let name = callbacks::name(&owner, fifth.or(sixth));
         give(rocksdb_slicetransform_t {
-            extractor: PrefixExtractor::Custom(Arc::new(OwnTransform {
+            extractor: PrefixExtractor::Custom(Arc::new(CallbackTransform {
                 owner,
                 name,
                 transform,

@@ -31,9 +31,9 @@ unsafe impl Send for Target {}
 unsafe impl Sync for Target {}
 
 /// A thread that was attached here, until it ends.
-struct Attached(Vm);
+struct AttachedThread(Vm);
 
-impl Drop for Attached {
+impl Drop for AttachedThread {
     fn drop(&mut self) {
         // SAFETY: this thread was attached by `with_env`, and runs no Java code now.
         unsafe { ((**self.0.0).v1_4.DetachCurrentThread)(self.0.0) };
@@ -41,7 +41,7 @@ impl Drop for Attached {
 }
 
 thread_local! {
-    static ATTACHED: std::cell::RefCell<Option<Attached>> = const { std::cell::RefCell::new(None) };
+    static ATTACHED: std::cell::RefCell<Option<AttachedThread>> = const { std::cell::RefCell::new(None) };
 }
 
 impl Vm {
@@ -60,10 +60,10 @@ impl Vm {
         if attached != JNI_OK {
             return None;
         }
-        let kept = ATTACHED.try_with(|a| *a.borrow_mut() = Some(Attached(self)));
+        let kept = ATTACHED.try_with(|a| *a.borrow_mut() = Some(AttachedThread(self)));
         if kept.is_err() {
             // The thread is ending: nothing is left that would detach it later.
-            drop(Attached(self));
+            drop(AttachedThread(self));
             return None;
         }
         Some(env.cast())

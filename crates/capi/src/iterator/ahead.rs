@@ -2,9 +2,9 @@
 //!
 //! Only in long walks: a caller that takes a few entries pays for no others. The engine's iterator
 //! stands on the last of them meanwhile; before it moves otherwise it is put on the one that the
-//! caller sees ([`Ahead::passed`]).
+//! caller sees ([`EntryBuffer::passed`]).
 
-use super::Here;
+use super::CurrentEntry;
 
 /// Steps in one direction after which a walk is long.
 pub(super) const LONG: u32 = 16;
@@ -13,7 +13,7 @@ pub(super) const MOST: usize = 16;
 
 /// Which way a walk goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Toward {
+pub(super) enum Direction {
     #[default]
     Next,
     Previous,
@@ -21,16 +21,16 @@ pub(super) enum Toward {
 
 /// How far a caller has walked, and what is shown ahead of it.
 #[derive(Default)]
-pub(super) struct Walked {
+pub(super) struct ReadAhead {
     steps: u32,
-    toward: Toward,
-    ahead: Option<Box<Ahead>>,
+    toward: Direction,
+    ahead: Option<Box<EntryBuffer>>,
 }
 
-impl Walked {
+impl ReadAhead {
     /// Whether the next step is one of a long walk. Once for each step: always inlined.
     #[inline(always)]
-    pub(super) fn is_long(&mut self, toward: Toward) -> bool {
+    pub(super) fn is_long(&mut self, toward: Direction) -> bool {
         if self.steps < LONG {
             let is_same = self.toward == toward;
             self.steps = if is_same { self.steps + 1 } else { 1 };
@@ -52,41 +52,41 @@ impl Walked {
     }
 
     /// Which way it went.
-    pub(super) fn toward(&self) -> Toward {
+    pub(super) fn toward(&self) -> Direction {
         self.toward
     }
 
     /// What is shown ahead of the caller.
     #[inline]
-    pub(super) fn ahead(&mut self) -> &mut Ahead {
+    pub(super) fn ahead(&mut self) -> &mut EntryBuffer {
         self.ahead.get_or_insert_with(Box::default)
     }
 }
 
 /// Entries, and the one that the caller sees.
-pub(super) struct Ahead {
+pub(super) struct EntryBuffer {
     at: usize,
     len: usize,
     /// Entries of the move under way.
     taken: usize,
-    entries: [Here; MOST],
+    entries: [CurrentEntry; MOST],
 }
 
-impl Default for Ahead {
+impl Default for EntryBuffer {
     fn default() -> Self {
-        Ahead {
+        EntryBuffer {
             at: 0,
             len: 0,
             taken: 0,
-            entries: [Here::NOWHERE; MOST],
+            entries: [CurrentEntry::NOWHERE; MOST],
         }
     }
 }
 
-impl Ahead {
+impl EntryBuffer {
     /// The entry after the one that the caller sees, if it was shown already.
     #[inline(always)]
-    pub(super) fn step(&mut self) -> Option<Here> {
+    pub(super) fn step(&mut self) -> Option<CurrentEntry> {
         let at = self.at + 1;
         if at >= self.len {
             return None;
@@ -96,7 +96,7 @@ impl Ahead {
     }
 
     /// The entry that the caller sees, where the iterator has gone past it.
-    pub(super) fn passed(&self) -> Option<Here> {
+    pub(super) fn passed(&self) -> Option<CurrentEntry> {
         let is_passed = self.at + 1 < self.len;
         self.entries.get(self.at).copied().filter(|_| is_passed)
     }
@@ -116,10 +116,10 @@ impl Ahead {
     }
 
     /// The move is over. The first entry that it showed.
-    pub(super) fn end(&mut self) -> Here {
+    pub(super) fn end(&mut self) -> CurrentEntry {
         self.len = self.taken;
         match self.len {
-            0 => Here::NOWHERE,
+            0 => CurrentEntry::NOWHERE,
             _ => self.entries[0],
         }
     }
