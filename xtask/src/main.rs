@@ -10,6 +10,7 @@
 //! specification made from a header, and `--against HEADER` compares; `cargo xtask capi --symbols
 //! LIB` checks what a shared library exports; `cargo xtask jni [--check]` does the same for the
 //! Java library;
+//! `cargo xtask header-words DIR` writes the words of RocksDB's headers, which type names may use;
 //! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask guide` runs the commands of `docs/guide`;
@@ -35,7 +36,6 @@ mod ledger;
 mod links;
 mod method_cycles;
 mod modules;
-mod names;
 mod oracle;
 mod page;
 mod paths;
@@ -46,6 +46,7 @@ mod source;
 mod symbols;
 mod tidy;
 mod trials;
+mod type_names;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -103,6 +104,9 @@ fn main() -> ExitCode {
         ["capi", "--import", header] => capi::import(Path::new(header)),
         ["calls"] => calls::write(&root()),
         ["calls", "--check"] => calls::check(&root()),
+        ["header-words", directory] => {
+            type_names::write_header_words(&root(), Path::new(directory))
+        }
         ["jni"] => jni::write(&root()),
         ["jni", "--check"] => jni::check(&root()),
         ["capi", "--against", header] => capi::compare(&root(), Path::new(header)),
@@ -117,7 +121,7 @@ fn main() -> ExitCode {
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | install [--prefix DIR] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME]"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME]"
             );
             return ExitCode::from(2);
         }

@@ -2,7 +2,7 @@
 
 use crate::source::{Source, files};
 use crate::{
-    Findings, figures, floors, generated, ledger, links, method_cycles, modules, names, paths,
+    Findings, figures, floors, generated, ledger, links, method_cycles, modules, paths, type_names,
 };
 use std::io;
 use std::path::Path;
@@ -201,10 +201,11 @@ pub(crate) fn run(root: &Path, bless: bool) -> io::Result<Findings> {
     for source in &sources {
         headers(source, &mut findings);
         bans(source, &mut findings);
-        names::check(source, &mut findings);
     }
     modules::check(&sources, &mut findings);
     method_cycles::check(&sources, &mut findings);
+    let page = std::fs::read_to_string(root.join("ARCHITECTURE.md"))?;
+    type_names::check(&sources, &page, &mut findings);
     paths::check(&texts, &sources, &mut findings);
     eprintln!("{}", figures::check(&texts, &sources, &mut findings));
     let (ledger_text, missing) = ledger::ledger(&sources);
