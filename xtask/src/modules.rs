@@ -46,8 +46,6 @@ pub(crate) struct Crate {
     inline: HashSet<Path>,
     /// Modules that only tests have.
     tests: Vec<Path>,
-    /// The file of each module that has one.
-    files: HashMap<Path, String>,
 }
 
 /// Whether an item with these attributes is compiled for tests alone.
@@ -283,7 +281,6 @@ impl Crate {
             modules: HashMap::new(),
             inline: HashSet::new(),
             tests: Vec::new(),
-            files: HashMap::new(),
         };
         for source in sources {
             let Some(at) = module_of(&source.path).filter(|_| source.tests_from > 0) else {
@@ -292,7 +289,6 @@ impl Crate {
             match syn::parse_file(&source.lines.join("\n")) {
                 Ok(file) => {
                     let file_name = &source.path;
-                    found.files.insert(at.clone(), file_name.clone());
                     let mut walk = Walk {
                         found: &mut found,
                         file: file_name,
@@ -520,57 +516,6 @@ pub(crate) fn by_crate(sources: &[Source]) -> BTreeMap<String, Vec<&Source>> {
     for source in sources.iter().filter(|s| s.path.contains("src/")) {
         let root = source.path.split("src/").next().unwrap_or_default();
         out.entry(root.to_owned()).or_default().push(source);
-    }
-    out
-}
-
-/// An import of one file by another, of the same crate or of another one.
-pub(crate) struct FileImport {
-    pub(crate) from: String,
-    pub(crate) to: String,
-    /// File, line and path of the import.
-    pub(crate) place: String,
-}
-
-/// The folder of the crate that code names `name`.
-fn folder(name: &str) -> Option<String> {
-    match name {
-        "esker" => Some("crates/engine/".to_owned()),
-        name => name
-            .strip_prefix("esker_")
-            .map(|name| format!("crates/{name}/")),
-    }
-}
-
-/// Every import of one file by another. Files that do not parse are findings of [`check`].
-pub(crate) fn file_imports(sources: &[Source]) -> Vec<FileImport> {
-    let crates: BTreeMap<String, Crate> = by_crate(sources)
-        .into_iter()
-        .map(|(root, sources)| (root, Crate::of(&sources, &mut Vec::new())))
-        .collect();
-    let mut out = Vec::new();
-    for found in crates.values() {
-        for (from, module) in &found.modules {
-            for import in &module.imports {
-                let inside = found.absolute(from, &import.path).map(|path| (found, path));
-                let target = inside.or_else(|| {
-                    let (first, path) = import.path.split_first()?;
-                    Some((crates.get(&folder(first)?)?, path.to_vec()))
-                });
-                let to = target.and_then(|(found, path)| {
-                    let module = found.with_file(found.definer(&path, 0)?);
-                    found.files.get(&module)
-                });
-                if let Some(to) = to.filter(|to| **to != import.file) {
-                    let path = import.path.join("::");
-                    out.push(FileImport {
-                        from: import.file.clone(),
-                        to: to.clone(),
-                        place: format!("{}:{} -> {path}", import.file, import.line),
-                    });
-                }
-            }
-        }
     }
     out
 }
