@@ -72,8 +72,8 @@ esker_lsm::picker_options! { option_table
     /// Hidden entries of a memtable that an iterator passes in one seek or step forward, after
     /// which the memtable is flushed; 0 for no limit.
     memtable_op_scan_flush_trigger: u32 = 0, Live, Memory, New, AnyTime;
-    /// Hidden entries that it passes on average over a seek and the steps after it, where that
-    /// limit is reached in all of them together.
+    /// Hidden entries that an iterator passes on average over a seek and the steps after it, where
+    /// that limit is reached in all of them together.
     memtable_avg_op_scan_flush_trigger: u32 = 0, Live, Memory, New, AnyTime;
     /// Point deletions in a row that become a range deletion; 0 never.
     min_tombstones_for_range_conversion: u32 = 0, Live, Memory, New, AnyTime;
