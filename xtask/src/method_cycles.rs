@@ -17,11 +17,10 @@ use syn::{Expr, FnArg, Ident, ImplItem, Item, Pat, Type};
 /// A folder and a type whose methods may call each other in circles there, until they are taken
 /// apart. An entry without a circle is a finding.
 const ALLOWED: &[(&str, &str)] = &[
-    ("crates/engine/src/family/", "Family"),
     ("crates/lsm/src/pick/", "Context"),
     // Not looked at yet.
     ("crates/differential/src/model/", "Writer"),
-    ("crates/differential/src/subject", "Subject"),
+    ("crates/differential/src/subject", "LibraryState"),
     ("crates/engine/src/db/open", "Opening"),
     ("crates/engine/src/repair/", "Repair"),
     ("crates/format/src/batch/", "WriteBatch"),

@@ -510,6 +510,4 @@ fn union(inputs: &[Piece], ends: &[u64]) -> Vec<Piece> {
 }
 
 #[cfg(test)]
-mod paced;
-#[cfg(test)]
 mod tests;

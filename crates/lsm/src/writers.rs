@@ -59,8 +59,8 @@ pub struct PickContext {
     pub draining: bool,
     /// What writers do.
     pub writers: WriterState,
-    /// The zone of the load that writers are paced by, which is a mean: from the near zone on merges
-    /// are for writing little, not for few runs.
+    /// The zone of the mean load that writers are paced by: from the near zone on merges are for
+    /// writing little, not for few runs.
     pub paced: Zone,
     /// What reads ask for.
     pub reads: ReadDemand,

@@ -41,7 +41,7 @@ const PUBLISH_SPINS: u32 = 64;
 const SERVED_GROUPS: usize = 8;
 
 /// The outcome of a leader's turn.
-enum Led<O> {
+enum LeaderOutcome<O> {
     /// Its group is logged, its own batch first.
     Logged(WriteGroup),
     /// Nothing was done.
@@ -190,8 +190,10 @@ impl<L> WriteQueue<L> {
         };
         let group = loop {
             match self.lead(env, &mut log, options, Some((&mut *batch, touched)))? {
-                Led::Logged(group) => break group,
-                Led::Wait(obstacle) => log.unlocked(|| env.wait(&obstacle, false, &mut held)),
+                LeaderOutcome::Logged(group) => break group,
+                LeaderOutcome::Wait(obstacle) => {
+                    log.unlocked(|| env.wait(&obstacle, false, &mut held))
+                }
             }
         };
         let duty = log.release(group.is_long());
@@ -265,12 +267,12 @@ impl<L> WriteQueue<L> {
             // A failure is told to the followers of the group, this one among them when it was in
             // it. That this writer does not want to wait is no failure of the others.
             match self.lead(env, &mut log, options, None) {
-                Ok(Led::Logged(group)) => {
+                Ok(LeaderOutcome::Logged(group)) => {
                     let duty = log.release(group.is_long());
                     // What failed is told to the followers, this one among them.
                     let _told = self.complete(env, group, None, duty);
                 }
-                Ok(Led::Wait(obstacle)) => {
+                Ok(LeaderOutcome::Wait(obstacle)) => {
                     // Another leader may take the batch meanwhile, so this thread must not stand in
                     // line for the lock.
                     drop(log);
@@ -312,7 +314,7 @@ impl<L> WriteQueue<L> {
         log: &mut LogGuard<'_, L>,
         options: &WriteOptions,
         own: Option<(&mut WriteBatch, BatchFamilies)>,
-    ) -> Result<Led<E::Obstacle>> {
+    ) -> Result<LeaderOutcome<E::Obstacle>> {
         let looked_at = own.as_ref().map(|(b, touched)| (&**b, *touched));
         let next = NextGroup {
             options,
@@ -324,7 +326,7 @@ impl<L> WriteQueue<L> {
                 if own.is_none() {
                     self.turn_away();
                 }
-                return Ok(Led::Wait(obstacle));
+                return Ok(LeaderOutcome::Wait(obstacle));
             }
             Err(e) if e.kind() == ErrorKind::Incomplete => return Err(e),
             Err(e) => {
@@ -339,7 +341,8 @@ impl<L> WriteQueue<L> {
             }
         }
         let own = own.map(|(batch, _)| batch);
-        self.log_group(env, log, options, own).map(Led::Logged)
+        self.log_group(env, log, options, own)
+            .map(LeaderOutcome::Logged)
     }
 
     /// All writers have to wait: those in the queue that do not want to are told. They would sleep
@@ -579,7 +582,8 @@ impl<L> WriteQueue<L> {
                 // Its holder will look here.
                 return duty.fulfil();
             };
-            let Ok(Led::Logged(group)) = self.lead(env, &mut log, &WriteOptions::default(), None)
+            let Ok(LeaderOutcome::Logged(group)) =
+                self.lead(env, &mut log, &WriteOptions::default(), None)
             else {
                 // Something is to be waited for: not by this writer.
                 return;

@@ -2,8 +2,8 @@
 //!
 //! Each family has a load ([`super::load`]): whether its writers have to stop, and what listeners
 //! are told.
-//! Between full speed and standing still there is a pace ([`esker_lsm::pace`]). Both set the family's
-//! gate ([`super::write_controller`]), and the gates of the families that a batch touches
+//! Between full speed and standing still there is a pace ([`esker_lsm::pace`]). Both set the
+//! family's gate ([`super::write_controller`]), and the gates of the families that a batch touches
 //! ([`super::batch_families`]) are what its writer passes, one after the other. So where one family
 //! is behind, only what is written to it waits, alone or in one batch with others.
 //!

@@ -4,7 +4,7 @@
 //! A machine has compactions and a flush of a fixed speed each; writers offer a rate and get what
 //! the pace leaves them of it.
 
-use super::{Forecast, KeysCome, Workload};
+use super::super::{Forecast, KeysCome, Workload};
 use crate::assessment::Assessment;
 use crate::load::{StallTriggers, Zone};
 use crate::pace::{Pace, Reading, WriterLimits};
