@@ -230,7 +230,7 @@ pub fn unsigned(value: &i32) -> u32 {
 }
 
 /// Each number of a list as [`unsigned`] has it.
-pub fn all_unsigned(values: &Vec<i32>) -> Vec<u32> {
+pub fn all_unsigned(values: &[i32]) -> Vec<u32> {
     values.iter().map(unsigned).collect()
 }
 
