@@ -42,7 +42,7 @@ enum Topic {
     /// A log-structured store alone: space against writes
     Log,
     /// A store that leaves compression to a log-structured one below it
-    OutsourcedArgs(OutsourcedArgs),
+    Outsourced(OutsourcedArgs),
     /// The universal scalability law, fitted to throughput by threads
     Usl(Usl),
 }
@@ -193,7 +193,7 @@ fn table(topic: &Topic) -> Result<Table> {
             Ok(tree.table())
         }
         Topic::Log => Ok(outsourced::log_table()),
-        Topic::OutsourcedArgs(args) => outsourced_table(args),
+        Topic::Outsourced(args) => outsourced_table(args),
         Topic::Usl(usl) => {
             let points = usl.points()?;
             Ok(fit(&points, usl.gamma)?.table(&points))
