@@ -5,12 +5,13 @@
 //! of the *drain* instead, the bytes a second by which compactions relieve sorted runs:
 //!
 //! ```text
-//! d = 1.22 - load                        no limit below the near zone
-//! rate = drain * 2 ^ (6 * d * |d|)
+//! d = 1.22 - load
+//! rate = drain * 2 ^ (40 * d^3)           from the near zone on; no limit below
+//! rate = drain / 2 ^ (6 * d^2)            once d is below 0
 //! ```
 //!
-//! more than the drain where writers are slowed down, the drain a fifth of the way from there to
-//! the stop, a tenth of it at the stop. Under steady overload a tree settles where the rate is the
+//! many times the drain in the near zone, the drain a fifth of the way from the slowdown to the
+//! stop, a tenth of it at the stop. Under steady overload a tree settles where the rate is the
 //! drain, and nobody stands still. The curve is flat there: what comes and goes in turns moves
 //! writers less than what goes on.
 //!
@@ -44,8 +45,10 @@ pub const UNLIMITED: f64 = f64::INFINITY;
 /// The load at which writers get the drain. Forecasts with 1.17 bring up to a tenth less, with 1.25
 /// they take a tenth more space.
 const EVEN_LOAD: f64 = 1.22;
-/// The power of two by which the rate differs from the drain at a load of 1 more or less.
-const STEEPNESS: f64 = 6.0;
+/// The powers of two by which the rate differs from the drain at a load of 1 more, by its square,
+/// and of 1 less, by its cube: writers go freely until they near the slowdown.
+const STEEPNESS_ABOVE: f64 = 6.0;
+const STEEPNESS_BELOW: f64 = 40.0;
 /// Seconds over which the load and the drain are averaged.
 const WINDOW_S: f64 = 45.0;
 /// The load by which a tree may be above its mean.
@@ -233,7 +236,12 @@ fn part_of_drain(load: f64) -> f64 {
         UNLIMITED
     } else {
         let below = EVEN_LOAD - load;
-        (STEEPNESS * below * below.abs()).exp2()
+        let power = if below > 0.0 {
+            STEEPNESS_BELOW * below.powi(3)
+        } else {
+            -STEEPNESS_ABOVE * below.powi(2)
+        };
+        power.exp2()
     }
 }
 

