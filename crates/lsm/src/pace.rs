@@ -17,8 +17,8 @@
 //!
 //! - *Runs.* Compactions of level 0 and of the levels below take turns of seconds, so level 0 rises
 //!   and falls. Writers go by the mean of the load, and the drain is averaged over the same window.
-//!   A load far above its mean counts at once, and once level 0 asks for no compaction, the mean
-//!   begins anew.
+//!   A load far above its mean counts at once, and so does the slow zone. Once level 0 asks for no
+//!   compaction, the mean begins anew.
 //! - *Debt and space* count as they are: they move slowly.
 //! - *The next merge.* Tables that a merge of level 0 takes count until it ends. In the critical
 //!   zone writers bring no more than fits below the stop until then. Tables that no job has taken
@@ -186,7 +186,8 @@ impl Pace {
         } else {
             first
         };
-        let load = self.load.value.max(load - LEAD);
+        let at_once = (load - LEAD).max(load.min(Zone::Slow.begin()).floor());
+        let load = self.load.value.max(at_once);
         let debt = limits.triggers.debt.load(now.debt as f64);
         let space = limits.space().load(now.beyond);
         let rates = [
