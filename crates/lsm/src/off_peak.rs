@@ -34,7 +34,7 @@ impl DailyHours {
         })
     }
 
-    /// Whether they begin when they end, which RocksDB refuses.
+    /// Tells whether they begin when they end, which RocksDB refuses.
     pub fn is_empty(&self) -> bool {
         self.begin == self.end
     }

@@ -186,8 +186,9 @@ impl Pace {
         } else {
             first
         };
-        let at_once = (load - LEAD).max(load.min(Zone::Slow.begin()).floor());
-        let load = self.load.value.max(at_once);
+        let slow = Zone::Slow.begin();
+        let at_once = if load >= slow { slow } else { 0.0 };
+        let load = self.load.value.max(load - LEAD).max(at_once);
         let debt = limits.triggers.debt.load(now.debt as f64);
         let space = limits.space().load(now.beyond);
         let rates = [

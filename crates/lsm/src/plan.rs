@@ -366,12 +366,8 @@ impl Busy {
         (lo, hi): (&InternalKey, &InternalKey),
     ) -> Vec<(InternalKey, InternalKey)> {
         let below = self.running.iter().filter(|r| *r.outputs.end() > level);
-        let ranges = below.filter_map(|r| r.range.as_ref());
-        let met = ranges.filter(|(a, b)| {
-            compare_boundary(order, a.as_bytes(), hi.as_bytes()).is_le()
-                && compare_boundary(order, lo.as_bytes(), b.as_bytes()).is_le()
-        });
-        met.cloned().collect()
+        let met = below.filter(|r| r.meets(order, lo, hi));
+        met.filter_map(|r| r.range.clone()).collect()
     }
     /// Sorted runs that running plans merge: files of level 0, and one for each deeper level.
     pub fn sorted_runs(&self) -> usize {
@@ -427,8 +423,8 @@ impl Busy {
         let mut into = self.running.iter().filter(|r| r.outputs.contains(&level));
         into.any(|r| r.meets(order, lo, hi))
     }
-    /// Whether a running plan takes data past `[lo, hi]` of a level: tables that come there now
-    /// would be older than that and lie above it.
+    /// Tells whether a running plan takes data past `[lo, hi]` of a level: tables that come there
+    /// now would be older than that and lie above it.
     pub fn goes_past(
         &self,
         order: &KeyOrder,
@@ -443,7 +439,7 @@ impl Busy {
 }
 
 impl Running {
-    /// Whether its range and `[lo, hi]` have a user key in common.
+    /// Tells whether its range and `[lo, hi]` have a user key in common.
     fn meets(&self, order: &KeyOrder, lo: &InternalKey, hi: &InternalKey) -> bool {
         self.range.as_ref().is_some_and(|(a, b)| {
             compare_boundary(order, a.as_bytes(), hi.as_bytes()).is_le()

@@ -57,7 +57,7 @@ pub struct PickContext {
     /// Whether somebody waits for the tree to be in shape: then level 0 does not wait for more
     /// tables.
     pub draining: bool,
-    /// What writers do.
+    /// The state of the writers.
     pub writers: WriterState,
     /// The zone of the mean load that writers are paced by: from the near zone on merges are for
     /// writing little, not for few runs.
@@ -67,7 +67,7 @@ pub struct PickContext {
 }
 
 impl PickContext {
-    /// Whether writers have a pace.
+    /// Tells whether writers have a pace.
     pub(crate) fn is_paced(&self) -> bool {
         self.paced >= Zone::Near
     }

@@ -30,12 +30,12 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// Longest time before the state is looked at again: not all that ends the wait is told.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Whether a compaction that the scheduler started yields.
+/// Tells whether a compaction that the scheduler started yields.
 pub(super) fn may_yield(plan: &Plan) -> bool {
     plan.kind == PlanKind::Merge && plan.start_level() > Level::L0
 }
 
-/// What a merge knows of its waits.
+/// Waits of one merge.
 #[derive(Debug)]
 pub(super) struct MergeYield {
     urgency: f64,
@@ -118,7 +118,7 @@ impl MergeYield {
     }
 }
 
-/// Whether nothing starts that a merge could wait for, or somebody waits for the merge.
+/// Tells whether nothing starts that a merge could wait for, or somebody waits for the merge.
 fn must_go_on(background: &Background, jobs: &Jobs) -> bool {
     background.cv.is_closing()
         || background.compaction_abort.check().is_err()

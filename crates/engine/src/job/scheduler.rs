@@ -260,22 +260,21 @@ fn most_urgent_for_level0(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, 
     None
 }
 
-/// Whether merges of deep levels yield to the plan.
+/// Tells whether merges of deep levels yield to the plan.
 fn relieves_level0(family: &Family, plan: &Plan) -> bool {
     relieves_load(plan.urgency) && ThreadClass::of_plan(family, plan) == ThreadClass::High
 }
 
 /// Where the second `now` of the calendar is between hours of little load.
-fn off_peak(core: &Core, now: u64) -> OffPeak {
+pub(crate) fn off_peak(core: &Core, now: u64) -> OffPeak {
     let hours = core.services.options.load().off_peak_hours();
     hours.map_or_else(OffPeak::default, |hours| hours.at(now))
 }
 
-/// The family's policy as it holds at the second `now`: in hours of little load files are old
-/// sooner.
-pub(crate) fn policy_at<'p>(core: &Core, policy: &'p Policy, now: u64) -> Cow<'p, Policy> {
+/// The family's policy as it holds now: in hours of little load files are old sooner.
+pub(crate) fn policy_at(policy: &Policy, hours: OffPeak) -> Cow<'_, Policy> {
     let period = policy.periodic_compaction_seconds;
-    match off_peak(core, now).period(period) {
+    match hours.period(period) {
         same if same == period => Cow::Borrowed(policy),
         sooner => Cow::Owned(Policy {
             periodic_compaction_seconds: sooner,
@@ -354,19 +353,21 @@ fn look(
         ..any
     };
     let busy = jobs.busy.entry(id).or_default();
-    let policy = policy_at(core, &assessed.policy, moment.now);
+    let hours = off_peak(core, moment.now);
+    let policy = policy_at(&assessed.policy, hours);
     let plan = pick_assessed(&version, &policy, &assessed.tree, busy, moment);
     let mut again = recheck(&version, &assessed.policy, moment);
-    let old_sooner = off_peak(core, moment.now).begins_in;
-    if let Some(begins_in) = old_sooner.filter(|_| assessed.policy.periodic_compaction_seconds > 0)
-    {
-        let at = moment.now + begins_in;
+    let mut look_in = |seconds: u64| {
+        let at = moment.now + seconds;
         again.at = Some(again.at.map_or(at, |other| other.min(at)));
+    };
+    let has_period = assessed.policy.periodic_compaction_seconds > 0;
+    if let Some(begins_in) = hours.begins_in.filter(|_| has_period) {
+        look_in(begins_in);
     }
     if assessed.policy.read_triggered_compaction_threshold > 0.0 {
         // Iterators count reads of files and wake nobody.
-        let at = moment.now + wakeup_seconds(core);
-        again.at = Some(again.at.map_or(at, |other| other.min(at)));
+        look_in(wakeup_seconds(core));
     }
     let found = plan.as_ref().map(|plan| QueuedPlan {
         urgency: plan.urgency,
@@ -497,7 +498,7 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
     }
 }
 
-/// What the registry has to know of a plan that ended.
+/// A plan that ended, for the registry.
 struct EndedPlan {
     ticket: Ticket,
     yields: bool,

@@ -138,7 +138,7 @@ impl Jobs {
         self.compactions + self.taken_over(limits) < limits.compactions
     }
 
-    /// Whether a compaction may start that merges yield to.
+    /// Tells whether a compaction may start that merges yield to.
     pub(crate) fn may_relieve(&self, limits: &JobLimits) -> bool {
         self.compactions - self.yielding + self.taken_over(limits) < limits.compactions
     }

@@ -32,7 +32,7 @@ use std::collections::{BTreeSet, VecDeque};
 /// One compaction of this many is started by how long its family has waited.
 const TURNS: u64 = 4;
 
-/// What is known of a family's next compaction.
+/// A family's next compaction, as far as the queue has to know it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct QueuedPlan {
     pub(crate) urgency: f64,

@@ -43,7 +43,7 @@ fn relieved_by(plan: &Plan, policy: &Policy, tree: &Assessment) -> f64 {
 /// Urgency of a plan that relieves a load, beyond that load: more than any size alone.
 const BY_LOAD: f64 = 2.0;
 
-/// Whether a plan of this urgency relieves a load that holds writers back, or is about to.
+/// Tells whether a plan of this urgency relieves a load that holds writers back, or is about to.
 pub fn relieves_load(urgency: f64) -> bool {
     urgency > BY_LOAD
 }
@@ -63,8 +63,8 @@ fn by_age(reason: CompactionReason) -> Option<f64> {
     })
 }
 
-/// Whether the age of files alone makes plans for this reason due. Of files that were written at
-/// one time many come due at once.
+/// Tells whether the age of files alone makes plans for this reason due. Of files that were written
+/// at one time many come due at once.
 pub fn is_by_age(reason: CompactionReason) -> bool {
     matches!(
         reason,

@@ -3,7 +3,7 @@
 use super::tables;
 use crate::core::Core;
 use crate::family::{Family, View};
-use crate::job::scheduler::{moment, policy_at};
+use crate::job::scheduler::{moment, off_peak, policy_at};
 use crate::options::CompactionStyle;
 use esker_lsm::pick::{PickContext, pick_assessed};
 use esker_lsm::version::Version;
@@ -216,7 +216,7 @@ fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
     let mut jobs = core.background.jobs.lock();
     let busy = jobs.busy.entry(family.id).or_default();
     let assessed = family.assessed(&view.version);
-    let policy = policy_at(core, &assessed.policy, moment.now);
+    let policy = policy_at(&assessed.policy, off_peak(core, moment.now));
     pick_assessed(&view.version, &policy, &assessed.tree, busy, moment).is_some()
 }
 

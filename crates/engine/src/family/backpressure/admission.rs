@@ -85,7 +85,7 @@ pub(crate) struct Admission {
     /// Every batch passes every gate.
     is_together: bool,
     delayed_write_rate: AtomicU64,
-    /// Whether another flush, and another compaction, may begin.
+    /// Set while another flush, and another compaction, may begin.
     is_flush_free: AtomicBool,
     is_compaction_free: AtomicBool,
     closing: AtomicBool,

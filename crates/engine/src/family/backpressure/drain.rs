@@ -122,7 +122,7 @@ struct Merge {
 }
 
 impl Merge {
-    /// What of `whole` is done once so many bytes went through.
+    /// The part of `whole` that is done once so many bytes went through.
     fn part(&self, whole: f64, done: u64) -> u64 {
         let done = done.min(self.bytes) as f64 / self.bytes.max(1) as f64;
         (whole * done) as u64

@@ -15,7 +15,7 @@ use esker_lsm::version::Version;
 use esker_lsm::writers::WriterState;
 use esker_sync::atomic::Ordering;
 
-/// Whether another job of each kind may begin.
+/// Kinds of jobs of which another may begin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FreeJobs {
     pub(crate) flush: bool,
@@ -55,7 +55,7 @@ pub(crate) fn stall_cause(cause: LoadCause) -> StallCause {
     }
 }
 
-/// What a universal tree takes beyond the bound of its space, with `projected_output` bytes that
+/// The space of a universal tree beyond its bound, with `projected_output` bytes that
 /// merges may still write, in memtables.
 fn space_overrun(version: &Version, projected_output: u64, options: &FamilyOptions) -> f64 {
     let percent = options
@@ -72,7 +72,7 @@ fn space_overrun(version: &Version, projected_output: u64, options: &FamilyOptio
 }
 
 impl Family {
-    /// What its writers do, and the zone of the load that paces them, for the pickers.
+    /// The state of its writers, and the zone of the load that paces them, for the pickers.
     pub(crate) fn writer_state(&self, now_us: u64) -> (WriterState, Zone) {
         let flushed_us = self.flushed_us.load(Ordering::Relaxed);
         let since = (flushed_us != u64::MAX).then(|| now_us.saturating_sub(flushed_us));

@@ -22,11 +22,11 @@ const MEMTABLES: usize = 2;
 /// Bytes a second.
 #[derive(Clone, Copy, Debug)]
 struct Machine {
-    /// What writers would bring.
+    /// Brought by writers that nothing holds back.
     offered: f64,
-    /// What one compaction reads.
+    /// Read by one compaction.
     compaction: f64,
-    /// What a flush takes from memtables.
+    /// Taken from memtables by a flush.
     flush: f64,
 }
 
