@@ -129,17 +129,17 @@ pub(crate) fn with_family<'a>(
 }
 
 /// The families that a call to open names.
-pub(crate) struct Named {
+pub(crate) struct OpenRequest {
     pub(crate) options: Options,
     pub(crate) families: Vec<FamilyDescriptor>,
 }
 
-impl Named {
+impl OpenRequest {
     /// The default family alone.
-    pub(crate) fn default_only(options: *const rocksdb_options_t) -> Result<Named> {
+    pub(crate) fn default_only(options: *const rocksdb_options_t) -> Result<OpenRequest> {
         let options = shared(options)?.options.clone();
         let families = vec![FamilyDescriptor::new("default", options.family.clone())];
-        Ok(Named { options, families })
+        Ok(OpenRequest { options, families })
     }
 
     /// The families listed.
@@ -148,14 +148,14 @@ impl Named {
         count: c_int,
         names: *const *const c_char,
         family_options: *const *const rocksdb_options_t,
-    ) -> Result<Named> {
+    ) -> Result<OpenRequest> {
         let count = usize::try_from(count).unwrap_or(0);
         let mut families = Vec::with_capacity(count);
         for (name, options) in many(names, count).iter().zip(many(family_options, count)) {
             let options = shared(*options)?.options.family.clone();
             families.push(FamilyDescriptor::new(text(*name)?, options));
         }
-        Ok(Named {
+        Ok(OpenRequest {
             options: shared(options)?.options.clone(),
             families,
         })
@@ -188,7 +188,7 @@ pub extern "C" fn rocksdb_open(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_t {
     call(errptr, ptr::null_mut(), || {
-        let named = Named::default_only(options)?;
+        let named = OpenRequest::default_only(options)?;
         let db = Db::open_families(path(name)?, named.options, named.families)?;
         Ok(give(rocksdb_t::new(db)))
     })
@@ -205,7 +205,7 @@ pub extern "C" fn rocksdb_open_column_families(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_t {
     call(errptr, ptr::null_mut(), || {
-        let named = Named::listed(
+        let named = OpenRequest::listed(
             options,
             num_column_families,
             column_family_names,
@@ -234,7 +234,7 @@ pub extern "C" fn rocksdb_open_for_read_only(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_t {
     call(errptr, ptr::null_mut(), || {
-        let named = Named::default_only(options)?;
+        let named = OpenRequest::default_only(options)?;
         refuse_logs(&named.options, name, error_if_wal_file_exists)?;
         let db = Db::open_families_read_only(path(name)?, named.options, named.families)?;
         Ok(give(rocksdb_t::new(db)))
@@ -253,7 +253,7 @@ pub extern "C" fn rocksdb_open_for_read_only_column_families(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_t {
     call(errptr, ptr::null_mut(), || {
-        let named = Named::listed(
+        let named = OpenRequest::listed(
             options,
             num_column_families,
             column_family_names,

@@ -2,7 +2,7 @@
 //! they are in.
 
 use crate::boundary::{attempt, call, destroy, exclusive, give, path, put, quiet, shared};
-use crate::db::{Named, database, opened};
+use crate::db::{OpenRequest, database, opened};
 use crate::*;
 use esker::{Db, TransactionLog, WalFile, WalKind};
 use std::ffi::{CString, c_char, c_int, c_uchar};
@@ -16,7 +16,7 @@ pub extern "C" fn rocksdb_open_as_secondary(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_t {
     call(errptr, ptr::null_mut(), || {
-        let Named { options, families } = Named::default_only(options)?;
+        let OpenRequest { options, families } = OpenRequest::default_only(options)?;
         let db =
             Db::open_families_secondary(path(name)?, path(secondary_path)?, options, families)?;
         Ok(give(rocksdb_t::new(db)))
@@ -35,7 +35,7 @@ pub extern "C" fn rocksdb_open_as_secondary_column_families(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_t {
     call(errptr, ptr::null_mut(), || {
-        let Named { options, families } = Named::listed(
+        let OpenRequest { options, families } = OpenRequest::listed(
             options,
             num_column_families,
             column_family_names,

@@ -5,7 +5,7 @@
 use crate::access::CValue;
 use crate::boundary::{attempt, call, destroy, exclusive, give, owned, path, quiet, shared};
 use crate::call_options::lifecycle;
-use crate::db::{Named, close_now};
+use crate::db::{OpenRequest, close_now};
 use crate::transaction_db::hand_out;
 use crate::*;
 use esker::Result;
@@ -158,7 +158,7 @@ fn optimistic(
 
 /// Opens the families `named` for optimistic transactions.
 fn open_optimistic(
-    named: Named,
+    named: OpenRequest,
     name: *const c_char,
     options: *const rocksdb_optimistictransactiondb_options_t,
     handles: *mut *mut rocksdb_column_family_handle_t,
@@ -185,7 +185,7 @@ pub extern "C" fn rocksdb_optimistictransactiondb_open(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_optimistictransactiondb_t {
     call(errptr, ptr::null_mut(), || {
-        let named = Named::default_only(options)?;
+        let named = OpenRequest::default_only(options)?;
         open_optimistic(named, name, ptr::null(), ptr::null_mut())
     })
 }
@@ -198,7 +198,7 @@ pub extern "C" fn rocksdb_optimistictransactiondb_open_with_otxn_db_options(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_optimistictransactiondb_t {
     call(errptr, ptr::null_mut(), || {
-        let named = Named::default_only(options)?;
+        let named = OpenRequest::default_only(options)?;
         open_optimistic(named, name, otxn_db_options, ptr::null_mut())
     })
 }
@@ -214,7 +214,7 @@ pub extern "C" fn rocksdb_optimistictransactiondb_open_column_families(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_optimistictransactiondb_t {
     call(errptr, ptr::null_mut(), || {
-        let named = Named::listed(
+        let named = OpenRequest::listed(
             options,
             num_column_families,
             column_family_names,
@@ -236,7 +236,7 @@ pub extern "C" fn rocksdb_optimistictransactiondb_open_column_families_with_otxn
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_optimistictransactiondb_t {
     call(errptr, ptr::null_mut(), || {
-        let named = Named::listed(
+        let named = OpenRequest::listed(
             options,
             num_column_families,
             column_family_names,

@@ -9,7 +9,7 @@ use crate::boundary::{
     quiet, shared, text,
 };
 use crate::call_options::lifecycle;
-use crate::db::{Named, close_now};
+use crate::db::{OpenRequest, close_now};
 use crate::pinned::pinned;
 use crate::read::{copied, for_all, keys, store_all};
 use crate::snapshot::release;
@@ -118,7 +118,7 @@ pub extern "C" fn rocksdb_transactiondb_open(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_transactiondb_t {
     call(errptr, ptr::null_mut(), || {
-        let named = Named::default_only(options)?;
+        let named = OpenRequest::default_only(options)?;
         let transactions = shared(txn_db_options)?.options.clone();
         let db =
             TransactionDb::open_families(path(name)?, named.options, named.families, transactions)?;
@@ -138,7 +138,7 @@ pub extern "C" fn rocksdb_transactiondb_open_column_families(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_transactiondb_t {
     call(errptr, ptr::null_mut(), || {
-        let named = Named::listed(
+        let named = OpenRequest::listed(
             options,
             num_column_families,
             column_family_names,

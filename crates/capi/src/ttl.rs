@@ -1,7 +1,7 @@
 //! Databases whose values expire.
 
 use crate::boundary::{call, give, many, path, shared, text};
-use crate::db::{Named, database, opened};
+use crate::db::{OpenRequest, database, opened};
 use crate::*;
 use esker::Db;
 use std::ffi::{c_char, c_int};
@@ -15,7 +15,7 @@ pub extern "C" fn rocksdb_open_with_ttl(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_t {
     call(errptr, ptr::null_mut(), || {
-        let Named { options, families } = Named::default_only(options)?;
+        let OpenRequest { options, families } = OpenRequest::default_only(options)?;
         let families = families.into_iter().map(|f| (f, ttl)).collect();
         let db = Db::open_families_with_ttl(path(name)?, options, families)?;
         Ok(give(rocksdb_t::new(db)))
@@ -34,7 +34,7 @@ pub extern "C" fn rocksdb_open_column_families_with_ttl(
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_t {
     call(errptr, ptr::null_mut(), || {
-        let Named { options, families } = Named::listed(
+        let OpenRequest { options, families } = OpenRequest::listed(
             options,
             num_column_families,
             column_family_names,

@@ -11,7 +11,7 @@ use esker_files::manifest::{ManifestReader, check_newest};
 use esker_format::edit::NewFile;
 use esker_format::file_name::{FileKind, manifest_name};
 use esker_format::{BYTEWISE_NAME, FamilyId, FileNo, KeyOrder, Level, Seq};
-use esker_lsm::fold::{Folded, FoldedFamily};
+use esker_lsm::fold::{FoldedEdits, FoldedFamily};
 use esker_lsm::version::Version;
 use esker_status::{Error, Result};
 use std::collections::BTreeMap;
@@ -157,7 +157,7 @@ impl Fold {
             number,
             ..Fold::default()
         };
-        let mut folded = Folded::default();
+        let mut folded = FoldedEdits::default();
         match fold.read_edits(dir, &mut folded) {
             Ok(()) => fold.is_read_to_end = true,
             Err(e) => fold.problems.push(hinted(e.with_file(path))),
@@ -188,7 +188,7 @@ impl Fold {
         fold
     }
 
-    fn read_edits(&mut self, dir: &Directory, folded: &mut Folded) -> Result<()> {
+    fn read_edits(&mut self, dir: &Directory, folded: &mut FoldedEdits) -> Result<()> {
         let mut reader = ManifestReader::open(&dir.fs, &self.path)?;
         while let Some(group) = reader.next_group()? {
             for edit in group.edits {

@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use crate::text::size;
 use clap::{Args, ValueEnum};
 use esker::Options;
-use esker_lsm::forecast::{Forecast, KeysCome, Workload};
+use esker_lsm::forecast::{Forecast, Workload, WriteOrder};
 use esker_lsm::pick::{CompactionStyle, Policy};
 use esker_lsm::score::targets;
 use serde_json::json;
@@ -119,8 +119,8 @@ impl Setting<'_> {
             entry_bytes: args.entry_bytes,
             flush_bytes: policy.write_buffer_size,
             order: match args.order {
-                OrderArg::Random | OrderArg::Overwrite => KeysCome::AtRandom,
-                OrderArg::Sequential => KeysCome::InOrder,
+                OrderArg::Random | OrderArg::Overwrite => WriteOrder::AtRandom,
+                OrderArg::Sequential => WriteOrder::InOrder,
             },
             service: args.service.unwrap_or(f64::INFINITY),
             jobs: self.jobs,

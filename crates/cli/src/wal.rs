@@ -7,7 +7,7 @@ use crate::text::{TextFormat, hex};
 use clap::{Args, ValueEnum};
 use esker_env::{FileSystem, PosixFs, ReadOptions};
 use esker_files::log::{
-    Damage, LogReader, LogReaderOptions, Predecessor, ReadOutcome, RecoveryMode, Replayed,
+    Damage, LogReader, LogReaderOptions, Predecessor, ReadOutcome, RecoveryMode, ReplayStep,
 };
 use esker_format::batch::{BatchReader, Record};
 use esker_format::file_name::FileKind;
@@ -171,17 +171,17 @@ fn next(reader: &mut LogReader, mode: Option<Mode>) -> Result<Item> {
     };
     if let Some(mode) = mode {
         return Ok(match reader.replay(mode.into())? {
-            Replayed::Record { bytes, offset, .. } => Item::Batch {
+            ReplayStep::Record { bytes, offset, .. } => Item::Batch {
                 offset,
                 bytes: bytes.to_vec(),
             },
-            Replayed::TimestampSizes(sizes) => plain(sizes),
-            Replayed::Predecessor(p) => Item::Predecessor(p),
-            Replayed::Skipped(d) => Item::Damage("skipped", d, false),
-            Replayed::End(Some(d)) => Item::Damage("torn tail", d, true),
-            Replayed::End(None) => Item::End,
-            Replayed::RecycledTail(d) => Item::OldRecord(d.offset),
-            Replayed::Stop(d) => Item::Stop(d),
+            ReplayStep::TimestampSizes(sizes) => plain(sizes),
+            ReplayStep::Predecessor(p) => Item::Predecessor(p),
+            ReplayStep::Skipped(d) => Item::Damage("skipped", d, false),
+            ReplayStep::End(Some(d)) => Item::Damage("torn tail", d, true),
+            ReplayStep::End(None) => Item::End,
+            ReplayStep::RecycledTail(d) => Item::OldRecord(d.offset),
+            ReplayStep::Stop(d) => Item::Stop(d),
         });
     }
     Ok(match reader.next()? {

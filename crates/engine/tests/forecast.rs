@@ -2,7 +2,7 @@
 
 use esker::observe::{Statistics, Ticker};
 use esker::{Db, Options, Result};
-use esker_lsm::forecast::{Forecast, KeysCome, Workload};
+use esker_lsm::forecast::{Forecast, Workload, WriteOrder};
 
 const KEYS: u64 = 20_000;
 const FLUSHES: u64 = 40;
@@ -90,7 +90,7 @@ fn does_what_was_foretold(by_cost: &str) -> Result<()> {
         keys: KEYS,
         entry_bytes,
         flush_bytes: entry_bytes * EACH,
-        order: KeysCome::AtRandom,
+        order: WriteOrder::AtRandom,
         service: f64::INFINITY,
         jobs: 1,
         level0_stop: 36,

@@ -17,7 +17,7 @@ use esker_files::{current, identity};
 use esker_format::edit::{NewFile, VersionEdit};
 use esker_format::file_name::{manifest_name, table_name};
 use esker_format::{FamilyId, FileNo, Level};
-use esker_lsm::fold::Folded;
+use esker_lsm::fold::FoldedEdits;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -290,7 +290,7 @@ fn relisted(from: &Path, to: &Path, listed: impl Fn(Level, &mut NewFile) -> Leve
     let fs = Env::posix().fs;
     let number = current::read(&*fs, from)?;
     let mut reader = ManifestReader::open(&*fs, &from.join(manifest_name(number)))?;
-    let mut folded = Folded::default();
+    let mut folded = FoldedEdits::default();
     while let Some(group) = reader.next_group()? {
         for edit in group.edits {
             folded.add(edit, &mut Err)?;

@@ -1,6 +1,6 @@
 //! Memory aligned for `O_DIRECT`, by over-allocation: no unsafe code is needed for it.
 
-use esker_sync::memory::{Counted, Gauge, usable_size};
+use esker_sync::memory::{CountedBytes, Gauge, usable_size};
 use esker_sync::{Mutex, Rank};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub static FILE_BUFFERS: Gauge = Gauge::new();
 pub struct AlignedBuf {
     bytes: Vec<u8>,
     /// `None` when the memory has gone elsewhere.
-    counted: Option<Counted>,
+    counted: Option<CountedBytes>,
     start: usize,
     len: usize,
     /// Takes the memory back when the buffer is dropped.
@@ -32,7 +32,10 @@ impl AlignedBuf {
         let address = bytes.as_ptr().addr();
         AlignedBuf {
             start: address.next_multiple_of(DIRECT_ALIGN) - address,
-            counted: Some(Counted::new(&FILE_BUFFERS, usable_size(bytes.capacity()))),
+            counted: Some(CountedBytes::new(
+                &FILE_BUFFERS,
+                usable_size(bytes.capacity()),
+            )),
             bytes,
             len,
             home: None,

@@ -48,7 +48,7 @@ pub(crate) trait BufferedFile: WritableFile {
 
 /// An operation on the file below.
 #[derive(Debug)]
-enum Piece {
+enum PendingOperation {
     /// Append this many bytes of a buffer.
     Bytes(AlignedBuf, usize),
     Sync,
@@ -59,7 +59,7 @@ struct LaneState {
     /// The file below; `None` while somebody writes to it, and after the end.
     file: Option<Box<dyn BufferedFile>>,
     /// In this order.
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<PendingOperation>,
     free: Vec<AlignedBuf>,
     error: Option<Error>,
     /// Nothing was appended to the file below since it was synced.
@@ -73,8 +73,8 @@ impl LaneState {
     fn give_up(&mut self) {
         let LaneState { pieces, free, .. } = self;
         free.extend(pieces.drain(..).filter_map(|p| match p {
-            Piece::Bytes(buffer, _) => Some(buffer),
-            Piece::Sync => None,
+            PendingOperation::Bytes(buffer, _) => Some(buffer),
+            PendingOperation::Sync => None,
         }));
     }
 }
@@ -105,8 +105,10 @@ impl Lane {
         };
         let piece = state.pieces.pop_front();
         let (done, is_synced) = MutexGuard::unlocked(state, || match piece {
-            Some(Piece::Bytes(buffer, len)) => (file.append_buffer(buffer, len).map(Some), false),
-            Some(Piece::Sync) => (file.sync().map(|()| None), true),
+            Some(PendingOperation::Bytes(buffer, len)) => {
+                (file.append_buffer(buffer, len).map(Some), false)
+            }
+            Some(PendingOperation::Sync) => (file.sync().map(|()| None), true),
             None => (Ok(None), false),
         });
         state.file = Some(file);
@@ -227,7 +229,7 @@ impl WriteBehind {
     fn hand_over(&mut self) {
         if let Some(buffer) = self.buffer.take() {
             let len = std::mem::take(&mut self.filled);
-            let piece = Piece::Bytes(buffer, len);
+            let piece = PendingOperation::Bytes(buffer, len);
             if self.writes_here {
                 self.lane.state.lock().pieces.push_back(piece);
                 drop(self.lane.drain());
@@ -238,7 +240,7 @@ impl WriteBehind {
     }
 
     /// Has a piece done, after those before it.
-    fn ask(&self, piece: Piece) {
+    fn ask(&self, piece: PendingOperation) {
         let mut state = self.lane.state.lock();
         state.pieces.push_back(piece);
         let call = !std::mem::replace(&mut state.is_called, true);
@@ -352,7 +354,7 @@ impl WritableFile for WriteBehind {
         if self.filled > 0 {
             self.hand_over();
         }
-        self.ask(Piece::Sync);
+        self.ask(PendingOperation::Sync);
         Ok(())
     }
 

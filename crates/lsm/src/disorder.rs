@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A table as it is read here.
-pub struct Opened<C> {
+pub struct OpenTable<C> {
     /// Its entries.
     pub cursor: C,
     /// Its range deletions.
@@ -66,7 +66,7 @@ impl fmt::Display for Disorder {
 /// wrong order.
 pub fn find<C: Cursor>(
     version: &Version,
-    mut open: impl FnMut(Level, &FileMeta) -> Result<Opened<C>>,
+    mut open: impl FnMut(Level, &FileMeta) -> Result<OpenTable<C>>,
 ) -> Result<Vec<Disorder>> {
     let mut search = Search::new(version.order());
     let mut runs = Vec::new();
@@ -124,7 +124,7 @@ impl<C: Cursor> Walk<'_, C> {
     fn settle(
         &mut self,
         search: &mut Search<'_>,
-        open: &mut impl FnMut(Level, &FileMeta) -> Result<Opened<C>>,
+        open: &mut impl FnMut(Level, &FileMeta) -> Result<OpenTable<C>>,
     ) -> Result<()> {
         loop {
             if let Some((_, cursor)) = &self.open {
@@ -151,20 +151,20 @@ impl<C: Cursor> Walk<'_, C> {
 
 /// A place in the tree: the rank of the run, from the newest, its level and the table. The largest
 /// lies lowest.
-type Place = (usize, Level, FileNo);
+type TreePlace = (usize, Level, FileNo);
 
 struct Search<'v> {
     order: &'v KeyOrder,
     user: Vec<u8>,
     /// The lowest place of the versions of this key that are newer than [`Search::seq`].
-    newer: Option<Place>,
+    newer: Option<TreePlace>,
     /// The lowest place of those with this sequence number.
-    same: Option<Place>,
+    same: Option<TreePlace>,
     seq: Seq,
     /// Range deletions that begin behind this key, the first of them last.
-    coming: Vec<(Place, RawTombstone)>,
+    coming: Vec<(TreePlace, RawTombstone)>,
     /// Those that this key lies in.
-    around: Vec<(Place, RawTombstone)>,
+    around: Vec<(TreePlace, RawTombstone)>,
     found: BTreeMap<(FileNo, FileNo), Disorder>,
 }
 
@@ -184,7 +184,7 @@ impl<'v> Search<'v> {
 
     /// Takes the range deletions of a table in, as far as they lie within it: what a file says
     /// beyond its bounds does not count.
-    fn add_tombstones(&mut self, place: Place, file: &FileMeta, all: Vec<RawTombstone>) {
+    fn add_tombstones(&mut self, place: TreePlace, file: &FileMeta, all: Vec<RawTombstone>) {
         if self.order.timestamp_size() > 0 {
             // They delete versions by their time.
             return;
@@ -206,7 +206,7 @@ impl<'v> Search<'v> {
             .sort_by(|(_, a), (_, b)| order.compare(&b.start, &a.start));
     }
 
-    fn entry(&mut self, place: Place, internal: &[u8]) -> Result<()> {
+    fn entry(&mut self, place: TreePlace, internal: &[u8]) -> Result<()> {
         let key = ParsedKey::parse(internal)?;
         if self.order.compare(&self.user, key.user) != Ordering::Equal || self.seq == Seq::MAX {
             self.user.clear();
@@ -226,7 +226,7 @@ impl<'v> Search<'v> {
         if let Some(newer) = self.newer.filter(|newer| newer.0 > place.0) {
             self.note(place, newer);
         }
-        let hides = |(at, t): &&(Place, RawTombstone)| at.0 > place.0 && t.seq > key.seq;
+        let hides = |(at, t): &&(TreePlace, RawTombstone)| at.0 > place.0 && t.seq > key.seq;
         if let Some((at, _)) = self.around.iter().find(hides) {
             self.note(place, *at);
         }
@@ -234,7 +234,7 @@ impl<'v> Search<'v> {
         Ok(())
     }
 
-    fn note(&mut self, above: Place, below: Place) {
+    fn note(&mut self, above: TreePlace, below: TreePlace) {
         let user = &self.user;
         let found = self.found.entry((above.2, below.2));
         let found = found.or_insert_with(|| Disorder {
@@ -331,7 +331,7 @@ mod tests {
             let (_, _, entries, deleted) = table.expect("it is there");
             let entries = entries.iter();
             let keys = entries.map(|(user, seq)| key(user, *seq).as_bytes().to_vec());
-            Ok(Opened {
+            Ok(OpenTable {
                 cursor: Entries(keys.collect(), 0),
                 tombstones: deleted
                     .iter()

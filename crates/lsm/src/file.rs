@@ -15,9 +15,9 @@ use std::sync::{Arc, OnceLock};
 
 /// The engine's place in a file's metadata: filled once, read without a lock.
 #[derive(Clone, Default)]
-pub struct Slot(OnceLock<Arc<dyn Any + Send + Sync>>);
+pub struct MetadataSlot(OnceLock<Arc<dyn Any + Send + Sync>>);
 
-impl Slot {
+impl MetadataSlot {
     /// What the slot holds, when it is a `T`.
     #[inline]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
@@ -35,7 +35,7 @@ impl Slot {
     }
 }
 
-impl fmt::Debug for Slot {
+impl fmt::Debug for MetadataSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.get().is_some() {
             "Slot(full)"
@@ -127,7 +127,7 @@ pub struct FileMeta {
     /// Counts from the properties block, once somebody read them.
     pub stats: OnceLock<FileStats>,
     /// The engine's open reader.
-    pub slot: Slot,
+    pub slot: MetadataSlot,
 }
 
 impl FileMeta {
@@ -263,7 +263,7 @@ impl From<NewFile> for FileMeta {
             suggested: AtomicBool::new(false),
             collapsible_reads: Arc::default(),
             stats: OnceLock::new(),
-            slot: Slot::default(),
+            slot: MetadataSlot::default(),
         }
     }
 }

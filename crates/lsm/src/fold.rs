@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// What the edits add up to.
 #[derive(Debug)]
-pub struct Folded {
+pub struct FoldedEdits {
     /// The families that exist.
     pub families: BTreeMap<FamilyId, FoldedFamily>,
     /// The database's id.
@@ -42,10 +42,10 @@ pub struct Folded {
     pub edits: u64,
 }
 
-impl Default for Folded {
+impl Default for FoldedEdits {
     /// No edit yet: the default family exists, and nothing is known.
     fn default() -> Self {
-        Folded {
+        FoldedEdits {
             families: BTreeMap::from([(FamilyId::DEFAULT, FoldedFamily::new("default"))]),
             db_id: None,
             next_file_number: None,
@@ -82,7 +82,7 @@ pub struct FoldedFamily {
 /// and otherwise as much as possible is taken of the edit.
 pub type OnProblem<'a> = &'a mut dyn FnMut(Error) -> Result<()>;
 
-impl Folded {
+impl FoldedEdits {
     /// Takes the next edit in.
     pub fn add(&mut self, edit: VersionEdit, on_problem: OnProblem<'_>) -> Result<()> {
         self.edits += 1;
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn a_strict_fold_ends_at_the_first_contradiction() {
         for (n, (_, word)) in contradictions().iter().enumerate() {
-            let mut folded = Folded::default();
+            let mut folded = FoldedEdits::default();
             let mut last = Ok(());
             for (edit, _) in contradictions().into_iter().take(n + 1) {
                 last = folded.add(edit, &mut Err);
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_forgiving_fold_tells_all_and_goes_on() {
-        let mut folded = Folded::default();
+        let mut folded = FoldedEdits::default();
         let mut told = Vec::new();
         for (edit, _) in contradictions() {
             let mut note = |e: Error| {

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 /// The order in which keys are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeysCome {
+pub enum WriteOrder {
     /// Each key once, ascending.
     InOrder,
     /// Every key is as likely as any other, each time.
@@ -46,7 +46,7 @@ pub struct Workload {
     /// Bytes of a table that a flush writes.
     pub flush_bytes: u64,
     /// In which order.
-    pub order: KeysCome,
+    pub order: WriteOrder,
     /// Bytes that compactions read for each byte that is flushed.
     pub service: f64,
     /// Compactions that run at once.
@@ -71,7 +71,7 @@ pub struct LevelWork {
 }
 
 /// A compaction under way.
-struct Running {
+struct RunningCompaction {
     plan: Plan,
     ticket: Ticket,
     /// Bytes that it has still to read.
@@ -84,7 +84,7 @@ pub struct Forecast {
     load: Workload,
     version: Version,
     busy: Busy,
-    running: Vec<Running>,
+    running: Vec<RunningCompaction>,
     next_file: u64,
     flushes: u64,
     written: u64,
@@ -100,7 +100,7 @@ pub struct Forecast {
     /// Whether the tree should get into shape now.
     settles: bool,
     /// Sums over the trees after each flush that is measured.
-    seen: Seen,
+    seen: ReadShape,
     random: u64,
     /// The zone of the load that writers are paced by.
     paced: Zone,
@@ -108,7 +108,7 @@ pub struct Forecast {
 
 /// What readers find on average, summed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct ReadShape {
     trees: u64,
     bytes: f64,
     runs: u64,
@@ -116,15 +116,15 @@ struct Seen {
 
 /// A range of keys, `lo..hi`, and how many of them are there.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct KeySpan {
     lo: u64,
     hi: u64,
     entries: f64,
 }
 
-impl Piece {
+impl KeySpan {
     /// Its first `entries`, or all; what is left stays.
-    fn take_up_to(&mut self, entries: f64) -> Piece {
+    fn take_up_to(&mut self, entries: f64) -> KeySpan {
         let all = *self;
         let width = all.hi - all.lo;
         if all.entries > entries && width > 1 {
@@ -135,7 +135,7 @@ impl Piece {
         }
         let share = (self.lo - all.lo) as f64 / width as f64;
         self.entries -= all.entries * share;
-        Piece {
+        KeySpan {
             hi: self.lo,
             entries: all.entries * share,
             ..all
@@ -162,8 +162,8 @@ fn key_of(internal: &InternalKey) -> u64 {
     user.map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
-fn piece_of(file: &FileMeta) -> Piece {
-    Piece {
+fn piece_of(file: &FileMeta) -> KeySpan {
+    KeySpan {
         lo: key_of(&file.smallest),
         hi: key_of(&file.largest) + 1,
         entries: file.stats.get().map_or(0.0, |s| s.num_entries as f64),
@@ -188,7 +188,7 @@ impl Forecast {
             blocked: 0.0,
             served: 0.0,
             flushes_before: 0,
-            seen: Seen::default(),
+            seen: ReadShape::default(),
             random: 0x9e37_79b9_7f4a_7c15,
             paced: Zone::Near,
         }
@@ -213,7 +213,7 @@ impl Forecast {
         for lo in (0..self.load.keys).step_by(usize::try_from(each).unwrap_or(usize::MAX)) {
             let hi = lo.saturating_add(each).min(self.load.keys);
             let entries = (hi - lo) as f64;
-            let file = self.file(Piece { lo, hi, entries }, (Seq(1), Seq(1)), 1);
+            let file = self.file(KeySpan { lo, hi, entries }, (Seq(1), Seq(1)), 1);
             edit.added.push((Level(last as u8), file));
         }
         self.written = 1;
@@ -227,7 +227,7 @@ impl Forecast {
     pub fn measure(&mut self) {
         self.work.fill(LevelWork::default());
         self.flushes_before = self.flushes;
-        (self.seen, self.level0_max) = (Seen::default(), 0);
+        (self.seen, self.level0_max) = (ReadShape::default(), 0);
         (self.blocked, self.served) = (0.0, 0.0);
     }
 
@@ -300,19 +300,19 @@ impl Forecast {
     fn flush(&mut self, entries: u64) -> Result<()> {
         let keys = self.load.keys;
         let piece = match self.load.order {
-            KeysCome::InOrder => {
+            WriteOrder::InOrder => {
                 let lo = self.written % keys.max(1);
-                Piece {
+                KeySpan {
                     lo,
                     hi: (lo + entries).min(keys),
                     entries: entries as f64,
                 }
             }
-            KeysCome::AtRandom => {
+            WriteOrder::AtRandom => {
                 let distinct = keys as f64 * (1.0 - (-(entries as f64) / keys as f64).exp());
                 let edge = (keys as f64 / distinct.max(1.0)).max(1.0);
                 let (lo, hi) = (self.draw(edge), self.draw(edge));
-                Piece {
+                KeySpan {
                     lo,
                     hi: keys.saturating_sub(hi).max(lo + 1),
                     entries: distinct,
@@ -345,7 +345,7 @@ impl Forecast {
         Ok(())
     }
 
-    fn file(&mut self, piece: Piece, seqs: (Seq, Seq), epoch: u64) -> Arc<FileMeta> {
+    fn file(&mut self, piece: KeySpan, seqs: (Seq, Seq), epoch: u64) -> Arc<FileMeta> {
         let key = |k: u64| InternalKey::new(&k.to_be_bytes(), seqs.1, ValueType::Value);
         let entries = piece.entries.round().max(1.0) as u64;
         let number = FileNo(self.next_file);
@@ -398,7 +398,7 @@ impl Forecast {
             }
             let ticket = self.busy.register(self.version.order(), &plan);
             let left = plan.input_bytes() as f64;
-            self.running.push(Running { plan, ticket, left });
+            self.running.push(RunningCompaction { plan, ticket, left });
         }
         Ok(())
     }
@@ -423,7 +423,7 @@ impl Forecast {
         Ok(any)
     }
 
-    fn finish(&mut self, done: Running) -> Result<()> {
+    fn finish(&mut self, done: RunningCompaction) -> Result<()> {
         let plan = done.plan;
         self.busy.release(done.ticket);
         let seqs = plan
@@ -445,19 +445,19 @@ impl Forecast {
     }
 
     /// The union of the inputs, cut as a job cuts it.
-    fn outputs(&self, plan: &Plan) -> Vec<Piece> {
+    fn outputs(&self, plan: &Plan) -> Vec<KeySpan> {
         let inputs: Vec<_> = plan.files().map(|(_, f)| piece_of(f)).collect();
         let ends: Vec<_> = plan.grandparents.iter().map(|f| piece_of(f).hi).collect();
         let bytes = self.load.entry_bytes as f64;
         let mut cutter = Cutter::of(KeyOrder::Bytewise, plan);
-        let (mut out, mut open): (Vec<Piece>, Option<Piece>) = (Vec::new(), None);
+        let (mut out, mut open): (Vec<KeySpan>, Option<KeySpan>) = (Vec::new(), None);
         for mut piece in union(&inputs, &ends) {
             while piece.hi > piece.lo {
                 let room = cutter.target() as f64 - open.map_or(0.0, |o| o.entries * bytes);
                 let part = piece.take_up_to(room / bytes);
                 let grown = match open {
                     None => part,
-                    Some(o) => Piece {
+                    Some(o) => KeySpan {
                         hi: part.hi,
                         entries: o.entries + part.entries,
                         ..o
@@ -480,14 +480,14 @@ impl Forecast {
 }
 
 /// The union of `inputs`, in pieces that end where an input or one of `ends` does.
-fn union(inputs: &[Piece], ends: &[u64]) -> Vec<Piece> {
+fn union(inputs: &[KeySpan], ends: &[u64]) -> Vec<KeySpan> {
     let mut edges: Vec<u64> = inputs.iter().flat_map(|p| [p.lo, p.hi]).collect();
     edges.extend(ends);
     edges.sort_unstable();
     edges.dedup();
     let mut by_start: Vec<_> = inputs.to_vec();
     by_start.sort_by_key(|p| p.lo);
-    let (mut active, mut next): (Vec<Piece>, usize) = (Vec::new(), 0);
+    let (mut active, mut next): (Vec<KeySpan>, usize) = (Vec::new(), 0);
     let mut out = Vec::new();
     for pair in edges.windows(2) {
         let (lo, hi) = (pair[0], pair[1]);
@@ -503,7 +503,7 @@ fn union(inputs: &[Piece], ends: &[u64]) -> Vec<Piece> {
         let present = 1.0 - absent.product::<f64>();
         if present > 0.0 && !active.is_empty() {
             let entries = present * (hi - lo) as f64;
-            out.push(Piece { lo, hi, entries });
+            out.push(KeySpan { lo, hi, entries });
         }
     }
     out

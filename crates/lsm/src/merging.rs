@@ -21,7 +21,7 @@ use esker_status::{Error, Result};
 use std::cmp::Ordering;
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct HeapSlot {
     prefix: u64,
     child: u32,
 }
@@ -74,7 +74,7 @@ pub struct MergingCursor<C> {
     children: Vec<C>,
     order: KeyOrder,
     rule: PrefixRule,
-    heap: Vec<Slot>,
+    heap: Vec<HeapSlot>,
     /// Heap index of the best child but the winner; 0 when there is none or it is not known.
     rival: usize,
     direction: Direction,
@@ -168,7 +168,7 @@ impl<C: Cursor> MergingCursor<C> {
 
     /// Whether `a` comes before `b` in the direction of travel.
     #[inline]
-    fn before(&self, a: Slot, b: Slot) -> bool {
+    fn before(&self, a: HeapSlot, b: HeapSlot) -> bool {
         let ordering = match a.prefix.cmp(&b.prefix) {
             Ordering::Equal => self.compare_keys(a, b),
             unequal => unequal,
@@ -180,7 +180,7 @@ impl<C: Cursor> MergingCursor<C> {
     }
 
     #[inline]
-    fn compare_keys(&self, a: Slot, b: Slot) -> Ordering {
+    fn compare_keys(&self, a: HeapSlot, b: HeapSlot) -> Ordering {
         let (ka, kb) = (
             self.children[a.child as usize].key(),
             self.children[b.child as usize].key(),
@@ -218,7 +218,7 @@ impl<C: Cursor> MergingCursor<C> {
         self.error = None;
         for (i, child) in self.children.iter().enumerate() {
             if child.valid() {
-                self.heap.push(Slot {
+                self.heap.push(HeapSlot {
                     prefix: self.rule.prefix(child.key()),
                     child: i as u32,
                 });

@@ -244,13 +244,13 @@ pub(crate) fn spanned<'f>(
 /// What running plans occupy.
 #[derive(Clone, Debug, Default)]
 pub struct Busy {
-    running: Vec<Running>,
+    running: Vec<RunningPlan>,
     files: HashSet<FileNo>,
     next: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Running {
+struct RunningPlan {
     ticket: u64,
     files: Vec<FileNo>,
     takes_level0: bool,
@@ -286,7 +286,7 @@ impl Busy {
             "two plans take one file"
         );
         self.files.extend(&files);
-        self.running.push(Running {
+        self.running.push(RunningPlan {
             ticket,
             files,
             takes_level0: plan.start_level() == Level::L0,
@@ -312,7 +312,7 @@ impl Busy {
             Some((levels, lo, hi)) => (levels, Some((lo, hi))),
             None => (Level::L0..=Level::L0, None),
         };
-        self.running.push(Running {
+        self.running.push(RunningPlan {
             ticket,
             files,
             takes_level0: false,
@@ -432,13 +432,13 @@ impl Busy {
         lo: &InternalKey,
         hi: &InternalKey,
     ) -> bool {
-        let goes_past = |r: &&Running| r.from < level && level < *r.outputs.start();
+        let goes_past = |r: &&RunningPlan| r.from < level && level < *r.outputs.start();
         let mut past = self.running.iter().filter(goes_past);
         past.any(|r| r.meets(order, lo, hi))
     }
 }
 
-impl Running {
+impl RunningPlan {
     /// Tells whether its range and `[lo, hi]` have a user key in common.
     fn meets(&self, order: &KeyOrder, lo: &InternalKey, hi: &InternalKey) -> bool {
         self.range.as_ref().is_some_and(|(a, b)| {
@@ -511,7 +511,7 @@ pub fn subcompaction_boundaries(
 /// Each level keeps a place that only moves forward, so that a whole compaction costs one walk over
 /// the files below it. One per sub-compaction; not shared.
 #[derive(Clone, Debug)]
-pub struct BelowOutput {
+pub struct LowerLevels {
     version: Arc<Version>,
     bottommost: bool,
     output_level: Level,
@@ -519,11 +519,11 @@ pub struct BelowOutput {
     next: Vec<usize>,
 }
 
-impl BelowOutput {
+impl LowerLevels {
     /// For a plan made on `version`.
     pub fn new(version: Arc<Version>, plan: &Plan) -> Self {
         let next = vec![0; version.num_levels()];
-        BelowOutput {
+        LowerLevels {
             version,
             bottommost: plan.bottommost,
             output_level: plan.output_level,

@@ -2,7 +2,7 @@
 //!
 //! The caller walks the sources newest first (memtables, L0 files, levels); for each it first
 //! raises the covering tombstone ([`PointResolver::cover`]), then feeds the visible versions of the
-//! key, newest first, until told [`Feed::Done`]. The values are the caller's own handles: the
+//! key, newest first, until told [`PointState::Done`]. The values are the caller's own handles: the
 //! common answer returns the very handle that was fed, so a pinned block stays pinned and nothing
 //! is copied. Operands are copied only by the merge itself.
 //!
@@ -33,7 +33,7 @@ impl Payload for &[u8] {
 
 /// Whether the resolver needs older versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feed {
+pub enum PointState {
     /// Go on with the next older version or source.
     NeedMore,
     /// The answer is known: call [`PointResolver::finish`].
@@ -42,7 +42,7 @@ pub enum Feed {
 
 /// The answer of a point read.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Resolved<V> {
+pub enum ResolvedPoint<V> {
     /// The key was never written, as far as the sources fed go.
     Missing,
     /// The key is deleted.
@@ -74,9 +74,9 @@ impl<V: Payload> PendingBlob<V> {
         operator: Option<&dyn MergeOperator>,
         key: &[u8],
         blob: V,
-    ) -> Result<Resolved<V>> {
+    ) -> Result<ResolvedPoint<V>> {
         if self.operands.is_empty() {
-            return Ok(Resolved::Value(blob));
+            return Ok(ResolvedPoint::Value(blob));
         }
         merge(operator, key, Base::Value(blob.as_ref()), &self.operands)
     }
@@ -98,18 +98,18 @@ fn merge<V: Payload>(
     key: &[u8],
     base: Base<'_>,
     newest_first: &[V],
-) -> Result<Resolved<V>> {
+) -> Result<ResolvedPoint<V>> {
     let operator = operator.ok_or_else(missing_operator)?;
     let operands: SmallVec<[&[u8]; 8]> = newest_first.iter().rev().map(AsRef::as_ref).collect();
     let mut out = Vec::new();
     match full_merge(operator, key, base, &operands, &mut out)? {
-        ValueType::WideColumnEntity => Ok(Resolved::MergedEntity(out)),
-        _ => Ok(Resolved::Merged(out)),
+        ValueType::WideColumnEntity => Ok(ResolvedPoint::MergedEntity(out)),
+        _ => Ok(ResolvedPoint::Merged(out)),
     }
 }
 
 #[derive(Debug)]
-enum Found<V> {
+enum BaseValue<V> {
     Nothing,
     Deleted,
     Value(V),
@@ -118,9 +118,9 @@ enum Found<V> {
 }
 
 /// Operands as they were fed, newest first.
-struct OperandsSeen<'v, V>(&'v [V]);
+struct OperandList<'v, V>(&'v [V]);
 
-impl<V: AsRef<[u8]>> Operands for OperandsSeen<'_, V> {
+impl<V: AsRef<[u8]>> Operands for OperandList<'_, V> {
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -135,7 +135,7 @@ impl<V: AsRef<[u8]>> Operands for OperandsSeen<'_, V> {
 pub struct PointResolver<V> {
     covering: Seq,
     operands: SmallVec<[V; 4]>,
-    found: Found<V>,
+    found: BaseValue<V>,
     done: bool,
 }
 
@@ -151,7 +151,7 @@ impl<V: Payload> PointResolver<V> {
         PointResolver {
             covering: Seq::ZERO,
             operands: SmallVec::new(),
-            found: Found::Nothing,
+            found: BaseValue::Nothing,
             done: false,
         }
     }
@@ -176,7 +176,7 @@ impl<V: Payload> PointResolver<V> {
 
     /// Whether the answer is known to be a deletion, so far.
     pub fn is_deleted(&self) -> bool {
-        self.done && matches!(self.found, Found::Deleted)
+        self.done && matches!(self.found, BaseValue::Deleted)
     }
 
     /// How many operands wait for a base.
@@ -188,7 +188,7 @@ impl<V: Payload> PointResolver<V> {
     /// from elsewhere (a tombstone newer than a whole source) that no older version counts.
     pub fn conclude_deleted(&mut self) {
         if !self.done {
-            self.found = Found::Deleted;
+            self.found = BaseValue::Deleted;
             self.done = true;
         }
     }
@@ -201,26 +201,26 @@ impl<V: Payload> PointResolver<V> {
         kind: ValueType,
         operator: Option<&dyn MergeOperator>,
         value: impl FnOnce() -> V,
-    ) -> Result<Feed> {
+    ) -> Result<PointState> {
         debug_assert!(!self.done, "fed after the answer was known");
         if self.covering > seq {
-            self.found = Found::Deleted;
+            self.found = BaseValue::Deleted;
         } else {
             match kind {
-                ValueType::Value => self.found = Found::Value(value()),
+                ValueType::Value => self.found = BaseValue::Value(value()),
                 ValueType::Deletion
                 | ValueType::SingleDeletion
                 | ValueType::DeletionWithTimestamp => {
-                    self.found = Found::Deleted;
+                    self.found = BaseValue::Deleted;
                 }
                 ValueType::Merge => return self.feed_operand(operator, value()),
-                ValueType::BlobIndex => self.found = Found::Blob(value()),
-                ValueType::WideColumnEntity => self.found = Found::Entity(value()),
+                ValueType::BlobIndex => self.found = BaseValue::Blob(value()),
+                ValueType::WideColumnEntity => self.found = BaseValue::Entity(value()),
                 ValueType::ValuePreferredSeqno => {
                     let mut value = value();
                     let len = strip_preferred_seqno(value.as_ref())?.0.len();
                     value.truncate(len);
-                    self.found = Found::Value(value);
+                    self.found = BaseValue::Value(value);
                 }
                 ValueType::RangeDeletion => {
                     return Err(Error::corruption("a range deletion is among point entries"));
@@ -228,18 +228,22 @@ impl<V: Payload> PointResolver<V> {
             }
         }
         self.done = true;
-        Ok(Feed::Done)
+        Ok(PointState::Done)
     }
 
-    fn feed_operand(&mut self, operator: Option<&dyn MergeOperator>, value: V) -> Result<Feed> {
+    fn feed_operand(
+        &mut self,
+        operator: Option<&dyn MergeOperator>,
+        value: V,
+    ) -> Result<PointState> {
         let operator = operator.ok_or_else(missing_operator)?;
         self.operands.push(value);
-        if operator.should_merge(&OperandsSeen(&self.operands[..])) {
-            self.found = Found::Nothing;
+        if operator.should_merge(&OperandList(&self.operands[..])) {
+            self.found = BaseValue::Nothing;
             self.done = true;
-            return Ok(Feed::Done);
+            return Ok(PointState::Done);
         }
-        Ok(Feed::NeedMore)
+        Ok(PointState::NeedMore)
     }
 
     /// The operands seen, oldest first: for `GetMergeOperands`.
@@ -248,50 +252,58 @@ impl<V: Payload> PointResolver<V> {
     }
 
     /// The answer without the operands that lie above it: for `GetMergeOperands`.
-    pub fn into_base(mut self) -> Resolved<V> {
+    pub fn into_base(mut self) -> ResolvedPoint<V> {
         self.operands.clear();
         match self.found {
-            Found::Nothing => Resolved::Missing,
-            Found::Deleted => Resolved::Deleted,
-            Found::Value(v) => Resolved::Value(v),
-            Found::Entity(v) => Resolved::Entity(v),
-            Found::Blob(index) => Resolved::Blob(PendingBlob {
+            BaseValue::Nothing => ResolvedPoint::Missing,
+            BaseValue::Deleted => ResolvedPoint::Deleted,
+            BaseValue::Value(v) => ResolvedPoint::Value(v),
+            BaseValue::Entity(v) => ResolvedPoint::Entity(v),
+            BaseValue::Blob(index) => ResolvedPoint::Blob(PendingBlob {
                 index,
                 operands: SmallVec::new(),
             }),
         }
     }
 
-    /// The answer, when every source was fed or the resolver said [`Feed::Done`]. Merges if it
-    /// must.
+    /// The answer, when every source was fed or the resolver said [`PointState::Done`]. Merges if
+    /// it must.
     #[inline]
-    pub fn finish(self, operator: Option<&dyn MergeOperator>, key: &[u8]) -> Result<Resolved<V>> {
+    pub fn finish(
+        self,
+        operator: Option<&dyn MergeOperator>,
+        key: &[u8],
+    ) -> Result<ResolvedPoint<V>> {
         if !self.operands.is_empty() {
             return self.finish_merge(operator, key);
         }
         Ok(match self.found {
-            Found::Nothing if self.covering > Seq::ZERO => Resolved::Deleted,
-            Found::Nothing => Resolved::Missing,
-            Found::Deleted => Resolved::Deleted,
-            Found::Value(v) => Resolved::Value(v),
-            Found::Entity(v) => Resolved::Entity(v),
-            Found::Blob(index) => Resolved::Blob(PendingBlob {
+            BaseValue::Nothing if self.covering > Seq::ZERO => ResolvedPoint::Deleted,
+            BaseValue::Nothing => ResolvedPoint::Missing,
+            BaseValue::Deleted => ResolvedPoint::Deleted,
+            BaseValue::Value(v) => ResolvedPoint::Value(v),
+            BaseValue::Entity(v) => ResolvedPoint::Entity(v),
+            BaseValue::Blob(index) => ResolvedPoint::Blob(PendingBlob {
                 index,
                 operands: SmallVec::new(),
             }),
         })
     }
 
-    fn finish_merge(self, operator: Option<&dyn MergeOperator>, key: &[u8]) -> Result<Resolved<V>> {
+    fn finish_merge(
+        self,
+        operator: Option<&dyn MergeOperator>,
+        key: &[u8],
+    ) -> Result<ResolvedPoint<V>> {
         let base = match &self.found {
-            Found::Nothing | Found::Deleted => Base::None,
-            Found::Value(v) => Base::Value(v.as_ref()),
-            Found::Entity(v) => Base::Entity(v.as_ref()),
-            Found::Blob(_) => {
-                let Found::Blob(index) = self.found else {
-                    return Ok(Resolved::Missing);
+            BaseValue::Nothing | BaseValue::Deleted => Base::None,
+            BaseValue::Value(v) => Base::Value(v.as_ref()),
+            BaseValue::Entity(v) => Base::Entity(v.as_ref()),
+            BaseValue::Blob(_) => {
+                let BaseValue::Blob(index) = self.found else {
+                    return Ok(ResolvedPoint::Missing);
                 };
-                return Ok(Resolved::Blob(PendingBlob {
+                return Ok(ResolvedPoint::Blob(PendingBlob {
                     index,
                     operands: self.operands,
                 }));
@@ -332,9 +344,9 @@ mod tests {
         for seq in (1..=count as u64).rev() {
             let operand = || Counted(1u64.to_le_bytes());
             let fed = resolver.feed(Seq(seq), ValueType::Merge, Some(&UInt64Add), operand);
-            assert_eq!(fed, Ok(Feed::NeedMore));
+            assert_eq!(fed, Ok(PointState::NeedMore));
         }
-        let Ok(Resolved::Merged(sum)) = resolver.finish(Some(&UInt64Add), b"k") else {
+        let Ok(ResolvedPoint::Merged(sum)) = resolver.finish(Some(&UInt64Add), b"k") else {
             panic!("operands without a base give a value")
         };
         assert_eq!(sum, (count as u64).to_le_bytes());

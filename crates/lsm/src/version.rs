@@ -30,7 +30,7 @@ pub struct LevelFiles {
 }
 
 /// Where a key lies relative to what the keys of a level share.
-enum Place {
+enum KeyPlace {
     Before,
     Within(u64),
     After,
@@ -106,11 +106,11 @@ impl LevelFiles {
     }
 
     #[inline]
-    fn place(&self, user: &[u8]) -> Place {
+    fn place(&self, user: &[u8]) -> KeyPlace {
         match user.strip_prefix(&*self.common) {
-            Some(rest) => Place::Within(prefix(rest)),
-            None if user < &*self.common => Place::Before,
-            None => Place::After,
+            Some(rest) => KeyPlace::Within(prefix(rest)),
+            None if user < &*self.common => KeyPlace::Before,
+            None => KeyPlace::After,
         }
     }
 
@@ -148,9 +148,9 @@ impl LevelFiles {
             return self.find_in(order, target, 0..self.files.len());
         }
         let wanted = match self.place(user_key(target)) {
-            Place::Before => return 0,
-            Place::After => return self.files.len(),
-            Place::Within(p) => p,
+            KeyPlace::Before => return 0,
+            KeyPlace::After => return self.files.len(),
+            KeyPlace::Within(p) => p,
         };
         let from = self.largest.partition_point(|p| *p < wanted);
         if self.largest.get(from).is_none_or(|p| *p != wanted) {
@@ -170,7 +170,7 @@ impl LevelFiles {
     #[inline]
     fn hint(&self, user: &[u8]) -> Option<u64> {
         match self.place(user) {
-            Place::Within(p) if !self.largest.is_empty() => Some(p),
+            KeyPlace::Within(p) if !self.largest.is_empty() => Some(p),
             _ => None,
         }
     }

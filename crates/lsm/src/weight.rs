@@ -28,7 +28,7 @@ pub struct Weights {
 
 /// Sums over tables whose counts are known.
 #[derive(Default)]
-struct Known {
+struct StatSums {
     bytes: f64,
     entries: f64,
     deletions: f64,
@@ -36,7 +36,7 @@ struct Known {
     values: f64,
 }
 
-impl Known {
+impl StatSums {
     fn add(mut self, f: &FileMeta, s: &FileStats) -> Self {
         let (points, deletions) = s.points();
         self.bytes += f.size as f64;
@@ -67,7 +67,7 @@ impl Weights {
         let known = version
             .files()
             .filter_map(|(_, f)| Some((f, f.stats.get()?)));
-        let known = known.fold(Known::default(), |sum, (f, s)| sum.add(f, s));
+        let known = known.fold(StatSums::default(), |sum, (f, s)| sum.add(f, s));
         Weights {
             entry_bytes: known.entry_bytes() as u64,
         }

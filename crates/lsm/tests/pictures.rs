@@ -11,7 +11,7 @@ use esker_lsm::pick::manual::{
     refit_level, steps,
 };
 use esker_lsm::pick::{CompactionPri, PickContext, Policy};
-use esker_lsm::plan::{Anchor, BelowOutput, Busy, subcompaction_boundaries};
+use esker_lsm::plan::{Anchor, Busy, LowerLevels, subcompaction_boundaries};
 use esker_lsm::score::{pending_compaction_bytes, scores, targets};
 use esker_lsm::shape::{draw, draw_plan, parse, summary};
 use esker_lsm::version::{BlobFile, Version};
@@ -536,7 +536,7 @@ fn a_deletion_above_what_a_running_plan_puts_below_is_kept() {
     let mut busy = Busy::new();
     let rewrite = |busy: &Busy| {
         let plan = plan_files(&v, &fixed(), busy, &[FileNo(5)], Level(2), 0).expect("free");
-        let mut below = BelowOutput::new(Arc::new(v.clone()), &plan);
+        let mut below = LowerLevels::new(Arc::new(v.clone()), &plan);
         let is_gone = below.key_not_exists_beyond_output_level(b"c");
         (plan.bottommost, is_gone)
     };
@@ -662,7 +662,7 @@ fn what_lies_below_is_known_key_by_key() {
     let v = Arc::new(tree("L1: 1[a-z]#30M\nL2: 2[a-z]\nL3: 3[c-e] 4[k-m]"));
     let plan = pick(&v, &fixed(), &Busy::new(), NOW).expect("over target");
     assert!(!plan.bottommost);
-    let mut below = BelowOutput::new(v, &plan);
+    let mut below = LowerLevels::new(v, &plan);
     assert!(below.key_not_exists_beyond_output_level(b"b"));
     assert!(below.range_not_exists_beyond_output_level(b"b", b"c"));
     assert!(!below.range_not_exists_beyond_output_level(b"b", b"d"));

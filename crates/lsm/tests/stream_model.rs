@@ -9,7 +9,7 @@ use esker_format::{Cursor, InternalKey, KeyOrder, ParsedKey, RawTombstone, Seq, 
 use esker_lsm::compaction_stream::{CompactionStream, StreamOptions};
 use esker_lsm::merge_operator::{self, MergeOperator};
 use esker_lsm::merging::MergingCursor;
-use esker_lsm::point::{Feed, PointResolver, Resolved};
+use esker_lsm::point::{PointResolver, PointState, ResolvedPoint};
 use esker_lsm::tombstone::{
     Clip, ClippedTombstones, CompactionTombstones, DropRules, FilePoints, FragmentedTombstones,
     LevelTombstones, ReadTombstones,
@@ -345,15 +345,15 @@ fn point(order: &KeyOrder, runs: &[Run], snapshot: Seq, key: &[u8]) -> Option<Ve
         while c.valid() && user_key(c.key()) == key {
             let p = ParsedKey::parse(c.key()).expect("well formed");
             let fed = resolver.feed(p.seq, p.kind, Some(op.as_ref()), || c.value().to_vec());
-            if fed.expect("no errors") == Feed::Done {
+            if fed.expect("no errors") == PointState::Done {
                 break 'runs;
             }
             c.next();
         }
     }
     match resolver.finish(Some(op.as_ref()), key).expect("no errors") {
-        Resolved::Missing | Resolved::Deleted => None,
-        Resolved::Value(v) | Resolved::Merged(v) => Some(v),
+        ResolvedPoint::Missing | ResolvedPoint::Deleted => None,
+        ResolvedPoint::Value(v) | ResolvedPoint::Merged(v) => Some(v),
         other => panic!("unexpected {other:?}"),
     }
 }

@@ -13,7 +13,7 @@ use crate::rng::mix;
 use esker::Env;
 use esker_env::{Clock, Entropy, Executor, JoinHandle, SystemClock};
 use esker_status::{Error, ErrorKind, Result};
-use esker_sync::{Joining, Running, Schedule};
+use esker_sync::{MemberHandle, Running, Schedule};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -81,7 +81,7 @@ impl Clock for Ticks {
 #[derive(Debug)]
 struct ScheduledThreads(Schedule);
 
-struct ScheduledThread(Joining);
+struct ScheduledThread(MemberHandle);
 
 impl JoinHandle for ScheduledThread {
     fn join(self: Box<Self>) {

@@ -15,7 +15,7 @@ mod rank;
 pub use arc_swap::{ArcSwap, ArcSwapOption, Guard as ArcSwapGuard};
 pub use control::thread;
 #[cfg(feature = "controlled")]
-pub use control::{Joining, Running, Schedule, on_stuck, sleep, start};
+pub use control::{MemberHandle, Running, Schedule, on_stuck, sleep, start};
 pub use crossbeam_utils::CachePadded;
 pub use point::sync_point;
 #[cfg(debug_assertions)]

@@ -92,16 +92,16 @@ impl Gauge {
 
 /// Bytes of a gauge that go with this value.
 #[derive(Debug)]
-pub struct Counted {
+pub struct CountedBytes {
     gauge: &'static Gauge,
     bytes: usize,
 }
 
-impl Counted {
+impl CountedBytes {
     /// Counts `bytes` until this is dropped.
     pub fn new(gauge: &'static Gauge, bytes: usize) -> Self {
         gauge.add(bytes);
-        Counted { gauge, bytes }
+        CountedBytes { gauge, bytes }
     }
 
     /// Counts `bytes` from now on.
@@ -114,7 +114,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedBytes {
     fn drop(&mut self) {
         self.gauge.take(self.bytes);
     }
@@ -165,8 +165,8 @@ mod tests {
     #[test]
     fn a_gauge_has_what_is_counted_now() {
         static GAUGE: Gauge = Gauge::new();
-        let mut one = Counted::new(&GAUGE, 10);
-        let two = Counted::new(&GAUGE, 5);
+        let mut one = CountedBytes::new(&GAUGE, 10);
+        let two = CountedBytes::new(&GAUGE, 5);
         one.set(100);
         assert_eq!(GAUGE.get(), 105);
         drop(two);

@@ -4,7 +4,7 @@
 //! Invariant: the ranks a thread holds are strictly increasing in the order taken. The check is a
 //! thread-local stack of ranks and costs nothing in release builds.
 
-use crate::control::{self, Released};
+use crate::control::{self, LockRelease};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ pub struct Mutex<T: ?Sized> {
 pub struct MutexGuard<'a, T: ?Sized> {
     rank: Rank,
     inner: parking_lot::MutexGuard<'a, T>,
-    _after: Released<'a, parking_lot::Mutex<T>>,
+    _after: LockRelease<'a, parking_lot::Mutex<T>>,
 }
 
 impl<T> Mutex<T> {
@@ -106,7 +106,7 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard {
             rank: self.rank,
             inner: taken.unwrap_or_else(|| self.inner.lock()),
-            _after: Released::new(&self.inner),
+            _after: LockRelease::new(&self.inner),
         }
     }
     /// Takes the lock if it is free.
@@ -117,7 +117,7 @@ impl<T: ?Sized> Mutex<T> {
         Some(MutexGuard {
             rank: self.rank,
             inner,
-            _after: Released::new(&self.inner),
+            _after: LockRelease::new(&self.inner),
         })
     }
     /// The value, without locking: the exclusive borrow is proof enough.
@@ -225,7 +225,7 @@ pub struct RwLock<T: ?Sized> {
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     rank: Rank,
     inner: parking_lot::RwLockReadGuard<'a, T>,
-    _after: Released<'a, parking_lot::RwLock<T>>,
+    _after: LockRelease<'a, parking_lot::RwLock<T>>,
 }
 
 /// Shows that an [`RwLock`] is held for writing.
@@ -233,7 +233,7 @@ pub struct RwLockReadGuard<'a, T: ?Sized> {
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     rank: Rank,
     inner: parking_lot::RwLockWriteGuard<'a, T>,
-    _after: Released<'a, parking_lot::RwLock<T>>,
+    _after: LockRelease<'a, parking_lot::RwLock<T>>,
 }
 
 impl<T> RwLock<T> {
@@ -255,7 +255,7 @@ impl<T: ?Sized> RwLock<T> {
         RwLockReadGuard {
             rank: self.rank,
             inner: taken.unwrap_or_else(|| self.inner.read()),
-            _after: Released::new(&self.inner),
+            _after: LockRelease::new(&self.inner),
         }
     }
     /// Waits for exclusive access.
@@ -266,7 +266,7 @@ impl<T: ?Sized> RwLock<T> {
         RwLockWriteGuard {
             rank: self.rank,
             inner: taken.unwrap_or_else(|| self.inner.write()),
-            _after: Released::new(&self.inner),
+            _after: LockRelease::new(&self.inner),
         }
     }
 }

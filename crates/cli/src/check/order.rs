@@ -6,7 +6,7 @@ use crate::fold::Family;
 use esker_env::{FileSystem, ReadOptions};
 use esker_files::table::{ReadContext, TableReader, TableReaderOptions};
 use esker_format::file_name::{FileKind, table_name};
-use esker_lsm::disorder::{self, Opened};
+use esker_lsm::disorder::{self, OpenTable};
 use esker_status::Error;
 
 /// Bytes read ahead.
@@ -29,7 +29,7 @@ pub(super) fn check(dir: &Directory, family: &Family, report: &Report) {
             ..TableReaderOptions::default()
         };
         let table = TableReader::open(handle, len, options)?;
-        Ok(Opened {
+        Ok(OpenTable {
             tombstones: table.range_tombstones().iter().cloned().collect(),
             cursor: table.cursor(&ReadContext::compaction(READAHEAD)),
         })

@@ -13,7 +13,7 @@ use crate::options::Options;
 use crate::options::{DbOptions, LoadedOptions};
 use crate::recover::evidence;
 use crate::recover::load_latest_options;
-use crate::recover::replay::Outcome;
+use crate::recover::replay::ReplayResult;
 use esker_env::{Env, FileLock, explain_lock};
 use esker_files::current;
 use esker_format::file_name::LOCK;
@@ -166,7 +166,7 @@ impl ClosedDb {
 }
 
 /// Lists the data that opening would go on without, except the unfinished end of the newest log.
-fn losses(found: Outcome) -> Vec<String> {
+fn losses(found: ReplayResult) -> Vec<String> {
     let newest = found.logs.last().map(|(number, _)| *number);
     match (&found.torn[..], &found.losses[..]) {
         ([torn], [_]) if newest == Some(*torn) => Vec::new(),

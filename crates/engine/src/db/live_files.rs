@@ -8,7 +8,7 @@ use super::Db;
 use crate::options::Options;
 use crate::options::text::without_paths;
 use crate::options::{DbOptions, LoadRules, LoadedOptions};
-use crate::recover::fold::{Folded, fold};
+use crate::recover::fold::{ManifestContents, fold};
 use crate::recover::{evidence, load_latest_options, sweep};
 use crate::tree::{TablePaths, paths};
 use esker_env::{
@@ -342,7 +342,7 @@ impl<'a> Places<'a> {
 /// The tables and blob files that the trees of `folded` list. Without a family's order there is no
 /// tree: then all the blob files that are there count as listed.
 fn placed_files(
-    folded: &Folded,
+    folded: &ManifestContents,
     options: &Options,
     places: &Places<'_>,
     out: &mut Vec<LiveFile>,

@@ -24,9 +24,9 @@ use crate::options::{self as opt, DbOptions, FamilyOptions};
 use crate::ranks;
 use crate::recover::create;
 use crate::recover::evidence;
-use crate::recover::fold::{Fold, Folded, fold};
+use crate::recover::fold::{Fold, ManifestContents, fold};
 use crate::recover::follow::LogFollower;
-use crate::recover::replay::{self, Known, Replay};
+use crate::recover::replay::{self, Replay, ReplayBounds};
 use crate::runtime::whole_files::lock_closed;
 use crate::tree::paths;
 use crate::ttl::Ttls;
@@ -384,7 +384,7 @@ impl Opening {
     }
 
     /// The contents of a new database's MANIFEST.
-    fn first_state(&self) -> Result<Folded> {
+    fn first_state(&self) -> Result<ManifestContents> {
         let comparator = self.options_of("default").comparator;
         let db_id = identity::new_db_id(&*self.env.entropy);
         create::first_state(comparator.name(), &db_id)
@@ -536,7 +536,7 @@ impl Opening {
         }
     }
 
-    fn replay(&self, core: &Arc<Core>, folded: &Folded) -> Result<replay::Outcome> {
+    fn replay(&self, core: &Arc<Core>, folded: &ManifestContents) -> Result<replay::ReplayResult> {
         let oldest = replay::oldest_log(folded, self.db.allow_2pc);
         let logs = evidence::logs(&self.env, &self.wal_dir, folded, &self.db)?;
         let families: Vec<_> = folded
@@ -565,7 +565,7 @@ impl Opening {
             },
         )
         .filtered(self.db.wal_filter.clone());
-        let replay = replay.with_known(Known::of(folded, oldest));
+        let replay = replay.with_known(ReplayBounds::of(folded, oldest));
         let replay = if read_only {
             replay
         } else {

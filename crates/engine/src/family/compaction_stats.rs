@@ -94,7 +94,7 @@ impl CompactionStats {
 
 /// Ingested files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ingested {
+pub(crate) struct IngestionCounts {
     pub(crate) bytes: u64,
     pub(crate) files: u64,
     /// Those among them that went to level 0.
@@ -134,7 +134,7 @@ pub(crate) struct Totals {
     /// Flushes alone.
     pub(crate) flush: CompactionStats,
     /// Ingestions alone.
-    pub(crate) ingested: Ingested,
+    pub(crate) ingested: IngestionCounts,
 }
 
 impl Totals {
@@ -162,37 +162,37 @@ impl Totals {
 
 /// The compaction table as last written into the LOG: intervals count from there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Dumped {
+pub(crate) struct LastDump {
     pub(crate) at_us: u64,
     pub(crate) work: CompactionStats,
     pub(crate) flush_bytes: u64,
     pub(crate) stalls: u64,
-    pub(crate) ingested: Ingested,
+    pub(crate) ingested: IngestionCounts,
 }
 
 /// Counters by output level; all since the database was opened.
 #[derive(Debug)]
-pub(crate) struct Traffic {
+pub(crate) struct LevelCounters {
     totals: Mutex<Box<Totals>>,
-    dumped: Mutex<Dumped>,
+    dumped: Mutex<LastDump>,
 }
 
-impl Default for Traffic {
+impl Default for LevelCounters {
     fn default() -> Self {
         let none = Totals {
             levels: [CompactionStats::default(); LEVELS],
             pools: [CompactionStats::default(); 3],
             flush: CompactionStats::default(),
-            ingested: Ingested::default(),
+            ingested: IngestionCounts::default(),
         };
-        Traffic {
+        LevelCounters {
             totals: Mutex::new(Rank::LEAF, Box::new(none)),
-            dumped: Mutex::new(Rank::LEAF, Dumped::default()),
+            dumped: Mutex::new(Rank::LEAF, LastDump::default()),
         }
     }
 }
 
-impl Traffic {
+impl LevelCounters {
     fn enter(totals: &mut Totals, level: Level, pool: Pool, work: &CompactionStats) {
         if let Some(l) = totals.levels.get_mut(level.index()) {
             *l = l.plus(work);
@@ -237,9 +237,9 @@ impl Traffic {
         totals.levels = [CompactionStats::default(); LEVELS];
         totals.pools = [CompactionStats::default(); 3];
         totals.flush = CompactionStats::default();
-        totals.ingested = Ingested::default();
+        totals.ingested = IngestionCounts::default();
         drop(totals);
-        *self.dumped.lock() = Dumped::default();
+        *self.dumped.lock() = LastDump::default();
     }
 
     /// A copy of everything.
@@ -248,12 +248,12 @@ impl Traffic {
     }
 
     /// What was dumped last.
-    pub(crate) fn dumped(&self) -> Dumped {
+    pub(crate) fn dumped(&self) -> LastDump {
         *self.dumped.lock()
     }
 
     /// Intervals count from `now` on.
-    pub(crate) fn set_dumped(&self, now: Dumped) {
+    pub(crate) fn set_dumped(&self, now: LastDump) {
         *self.dumped.lock() = now;
     }
 }
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn work_is_entered_by_level_and_pool() {
-        let traffic = Traffic::default();
+        let traffic = LevelCounters::default();
         let flush = CompactionStats {
             bytes_written: 100,
             jobs: 1,

@@ -26,9 +26,9 @@ pub(super) struct Ingestions {
 
 /// One ingestion, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Ingesting(Arc<Family>);
+pub(crate) struct IngestionGuard(Arc<Family>);
 
-impl Drop for Ingesting {
+impl Drop for IngestionGuard {
     fn drop(&mut self) {
         self.0.ingestions.ended.fetch_add(1, Ordering::SeqCst);
     }
@@ -43,10 +43,10 @@ impl Family {
 
     /// Files are about to be ingested: nothing is converted until the end. The caller holds the
     /// log lock.
-    pub(crate) fn begin_ingestion(self: &Arc<Self>) -> Ingesting {
+    pub(crate) fn begin_ingestion(self: &Arc<Self>) -> IngestionGuard {
         self.ingestions.begun.fetch_add(1, Ordering::SeqCst);
         self.view_guard().mem.wait_for_conversion();
-        Ingesting(Arc::clone(self))
+        IngestionGuard(Arc::clone(self))
     }
 
     /// Writes `range`, which an iterator over `view` found deleted as of `seq`, as a range

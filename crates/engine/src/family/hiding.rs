@@ -13,7 +13,7 @@ use esker_sync::atomic::{AtomicU64, Ordering};
 /// The newest memtable that is to be flushed: its number and one. They rise, so one who still reads
 /// an older memtable does not undo what was asked of a newer one.
 #[derive(Debug, Default)]
-pub(super) struct Hiding(AtomicU64);
+pub(super) struct ScanFlush(AtomicU64);
 
 impl Family {
     /// Asks for a flush of the memtable of `view`. True when background work is to look at the

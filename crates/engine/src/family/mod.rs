@@ -5,7 +5,7 @@
 //! and what it points to never changes. A view is replaced, under the family's view lock, when a
 //! memtable is switched or flushed or when the tree changes.
 
-mod assessed;
+mod assessment;
 pub(crate) mod backpressure;
 mod block_cache;
 mod compaction_stats;
@@ -17,10 +17,12 @@ mod read_work;
 mod set;
 
 pub(crate) use block_cache::choose_block_cache;
-pub(crate) use compaction_stats::{CompactionStats, Dumped, Ingested, Pool, Totals, Traffic};
-pub(crate) use conversions::Ingesting;
+pub(crate) use compaction_stats::{
+    CompactionStats, IngestionCounts, LastDump, LevelCounters, Pool, Totals,
+};
+pub(crate) use conversions::IngestionGuard;
 pub(crate) use parked::ParkedCursors;
-pub(crate) use read_work::{Look, ReadOperation, ReadRow, ReadTotals, SAMPLE, is_sampled};
+pub(crate) use read_work::{ReadOperation, ReadRow, ReadTotals, SAMPLE, SampledMove, is_sampled};
 pub(crate) use set::FamilySet;
 
 use crate::memtable::MemTable;
@@ -147,10 +149,10 @@ pub(crate) struct Family {
     /// Its memtables in the index of logs.
     log_hold: Arc<FamilyLogs>,
     /// What follows from its tree.
-    assessed: assessed::LastAssessed,
+    last_assessment: assessment::LastAssessment,
     /// Counts what reading its tables costs; only with statistics.
     pub(crate) watch: Option<Arc<TableWatch>>,
-    pub(crate) compaction_stats: Traffic,
+    pub(crate) compaction_stats: LevelCounters,
     /// Time that its writers were held back.
     pub(crate) stalls: StallLedger,
     /// Compactions of level 0 that run.
@@ -162,7 +164,7 @@ pub(crate) struct Family {
     /// What reads took, for the read amplification.
     pub(crate) read_totals: ReadTotals,
     ingestions: conversions::Ingestions,
-    hiding: hiding::Hiding,
+    hiding: hiding::ScanFlush,
     /// The rate of its writers.
     pace: Mutex<Pace>,
     /// What its writers pass.
@@ -220,16 +222,16 @@ impl Family {
             blobs: OnceLock::new(),
             signal,
             log_hold,
-            assessed: assessed::LastAssessed::default(),
+            last_assessment: assessment::LastAssessment::default(),
             watch: storage.watch,
-            compaction_stats: Traffic::default(),
+            compaction_stats: LevelCounters::default(),
             stalls: StallLedger::new(),
             level0_compactions: AtomicUsize::new(0),
             drain: DrainStats::default(),
             read_debt: read_debt::ReadDebt::default(),
             read_totals: ReadTotals::default(),
             ingestions: conversions::Ingestions::default(),
-            hiding: hiding::Hiding::default(),
+            hiding: hiding::ScanFlush::default(),
             pace: Mutex::new(Rank::LEAF, Pace::default()),
             gate: WriteController::new(),
             merge_operator: options.merge_operator.clone(),

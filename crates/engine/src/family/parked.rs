@@ -12,18 +12,20 @@ use std::fmt;
 /// Places of a view. More threads than that share them.
 const PLACES: usize = 8;
 
-type Parked = Box<dyn Any + Send>;
+type ErasedCursors = Box<dyn Any + Send>;
 
 /// On a cache line of its own: threads park and take at every iterator.
 #[repr(align(64))]
-struct Slot(Mutex<Option<Parked>>);
+struct MetadataSlot(Mutex<Option<ErasedCursors>>);
 
 /// The places of a view.
-pub(crate) struct ParkedCursors([Slot; PLACES]);
+pub(crate) struct ParkedCursors([MetadataSlot; PLACES]);
 
 impl Default for ParkedCursors {
     fn default() -> Self {
-        ParkedCursors(std::array::from_fn(|_| Slot(Mutex::new(Rank::LEAF, None))))
+        ParkedCursors(std::array::from_fn(|_| {
+            MetadataSlot(Mutex::new(Rank::LEAF, None))
+        }))
     }
 }
 
@@ -34,18 +36,18 @@ impl fmt::Debug for ParkedCursors {
 }
 
 impl ParkedCursors {
-    fn mine(&self) -> &Mutex<Option<Parked>> {
+    fn mine(&self) -> &Mutex<Option<ErasedCursors>> {
         let thread = esker_sync::thread::number() as usize;
         &self.0[thread % PLACES].0
     }
 
     /// What the calling thread's place has, for the caller alone.
-    pub(crate) fn take(&self) -> Option<Parked> {
+    pub(crate) fn take(&self) -> Option<ErasedCursors> {
         self.mine().try_lock()?.take()
     }
 
     /// Puts `cursor` into the calling thread's place. What was there ends.
-    pub(crate) fn put(&self, cursor: Parked) {
+    pub(crate) fn put(&self, cursor: ErasedCursors) {
         let before = match self.mine().try_lock() {
             Some(mut place) => place.replace(cursor),
             None => Some(cursor),

@@ -126,9 +126,9 @@ impl ReadTotals {
 
 /// A walk of an iterator that is looked at: the figures of the thread when the move began.
 #[derive(Debug, Default)]
-pub(crate) struct Look(ReadWork);
+pub(crate) struct SampledMove(ReadWork);
 
-impl Look {
+impl SampledMove {
     pub(crate) fn begin(&mut self) {
         self.0 = ReadWork::of_thread();
     }

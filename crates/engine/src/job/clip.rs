@@ -8,17 +8,17 @@ use esker_format::{Cursor, KeyOrder, key};
 use esker_status::Result;
 
 /// `inner` up to the first user key that is not below `high`.
-pub(crate) struct Clipped<C> {
+pub(crate) struct ClippedCursor<C> {
     inner: C,
     order: KeyOrder,
     high: Option<Vec<u8>>,
     valid: bool,
 }
 
-impl<C: Cursor> Clipped<C> {
+impl<C: Cursor> ClippedCursor<C> {
     /// Ends before `high`; `None` is the whole of `inner`.
     pub(crate) fn new(inner: C, order: KeyOrder, high: Option<&[u8]>) -> Self {
-        Clipped {
+        ClippedCursor {
             inner,
             order,
             high: high.map(<[u8]>::to_vec),
@@ -37,7 +37,7 @@ impl<C: Cursor> Clipped<C> {
     }
 }
 
-impl<C: Cursor> Cursor for Clipped<C> {
+impl<C: Cursor> Cursor for ClippedCursor<C> {
     #[inline]
     fn valid(&self) -> bool {
         self.valid

@@ -7,16 +7,16 @@
 //! say before anything is installed.
 
 use super::Step;
-use super::clip::Clipped;
-use super::events::{CompactionResult, PartTold, figures, output_compression};
+use super::clip::ClippedCursor;
+use super::events::{CompactionResult, SubcompactionEvent, figures, output_compression};
 use super::lifetime;
 use super::merge_yield::{MergeYield, may_yield};
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
     temperature_for,
 };
-use super::statistics::{self, CpuTime, Running};
-use super::subcompaction::{Part, Written};
+use super::statistics::{self, CpuTime, JobGuard};
+use super::subcompaction::{Part, PartOutput};
 use super::thread_class::ThreadClass;
 use crate::core::{Core, Trees};
 use crate::family::backpressure::drain::Progress;
@@ -35,7 +35,7 @@ use esker_lsm::cutter::Cutter;
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::pick::manual::forbid_move;
-use esker_lsm::plan::{Anchor, BelowOutput, Plan, PlanKind, Ticket, subcompaction_boundaries};
+use esker_lsm::plan::{Anchor, LowerLevels, Plan, PlanKind, Ticket, subcompaction_boundaries};
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::{LevelFiles, Version};
 use esker_status::seeded::{Bug, seeded};
@@ -56,9 +56,9 @@ pub(crate) struct CompactionTask {
 pub(crate) struct CompactionJob {
     rewrite: Arc<Rewrite>,
     /// Ranges that are still to be written, in key order; steps go to the first.
-    parts: VecDeque<Part<Clipped<MergingCursor<Source>>>>,
+    parts: VecDeque<Part<ClippedCursor<MergingCursor<Source>>>>,
     /// What finished ranges made, in key order.
-    written: Vec<Written>,
+    written: Vec<PartOutput>,
     /// Ranges that were told to begin.
     begun: usize,
     started_us: u64,
@@ -67,7 +67,7 @@ pub(crate) struct CompactionJob {
     yields: Option<MergeYield>,
     /// What it did, after the last step.
     did: CompactionResult,
-    _running: Running,
+    _running: JobGuard,
 }
 
 /// What a caller wants otherwise than the family's options say.
@@ -210,7 +210,7 @@ impl CompactionJob {
             cpu: CpuTime::new(Arc::clone(&core.services.env.clock)),
             yields: (rewrite.overrides.has_slot && may_yield(plan)).then(|| MergeYield::of(plan)),
             did: CompactionResult::default(),
-            _running: Running::compaction(&core.trees.numbers, family, plan),
+            _running: JobGuard::compaction(&core.trees.numbers, family, plan),
         };
         if plan.edit_without_job().is_some() {
             return Ok(job);
@@ -418,9 +418,9 @@ pub(super) fn install(
 
 /// Runs the ranges between `edges` on threads of their own; results in key order. After a failure
 /// nothing that the ranges wrote stays.
-fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Written>> {
+fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<PartOutput>> {
     let ranges = edges.len() - 1;
-    let results: Arc<Mutex<Vec<Option<Result<Written>>>>> =
+    let results: Arc<Mutex<Vec<Option<Result<PartOutput>>>>> =
         Arc::new(Mutex::new(Rank::LEAF, (0..ranges).map(|_| None).collect()));
     let class = ThreadClass::of_plan(&job.family, &job.plan);
     let mut threads = Vec::new();
@@ -495,8 +495,8 @@ impl Rewrite {
     }
 
     /// A range for listeners.
-    fn told(&self, part: usize) -> PartTold<'_> {
-        PartTold {
+    fn told(&self, part: usize) -> SubcompactionEvent<'_> {
+        SubcompactionEvent {
             family: &self.family,
             plan: &self.plan,
             job: self.job,
@@ -506,7 +506,12 @@ impl Rewrite {
     }
 
     /// Writes a range from beginning to end.
-    fn run_part(&self, index: usize, low: Option<&[u8]>, high: Option<&[u8]>) -> Result<Written> {
+    fn run_part(
+        &self,
+        index: usize,
+        low: Option<&[u8]>,
+        high: Option<&[u8]>,
+    ) -> Result<PartOutput> {
         let told = self.told(index);
         self.core.services.part_begins(&told);
         let mut cpu = CpuTime::new(Arc::clone(&self.core.services.env.clock));
@@ -613,7 +618,7 @@ impl Rewrite {
         &self,
         low: Option<&[u8]>,
         high: Option<&[u8]>,
-    ) -> Result<Part<Clipped<MergingCursor<Source>>>> {
+    ) -> Result<Part<ClippedCursor<MergingCursor<Source>>>> {
         let stages = StageClock::new(&self.core.services.env);
         stages.resume();
         let mut snapshots = self.core.reads.snapshots.sequences();
@@ -621,9 +626,9 @@ impl Rewrite {
             snapshots.pop();
         }
         let (input, mut tombstones) = self.inputs(&snapshots, &stages)?;
-        let input = Clipped::new(input, self.family.order.clone(), high);
+        let input = ClippedCursor::new(input, self.family.order.clone(), high);
         tombstones.restrict(low, high);
-        let below = || BelowOutput::new(Arc::clone(&self.version), &self.plan);
+        let below = || LowerLevels::new(Arc::clone(&self.version), &self.plan);
         let mut keys_below = below();
         let mut options = self.stream_options(snapshots);
         options.key_not_exists_beyond = Some(Box::new(move |user| {

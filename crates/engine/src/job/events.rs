@@ -13,7 +13,7 @@ use crate::observe::{
     FlushReason, PendingEvent, SubcompactionInfo, TableFileCreation, TableFileReason, Ticker,
 };
 use crate::options::CompressionType;
-use crate::runtime::callback::{Callback, Told};
+use crate::runtime::callback::{Callback, CallbackEvent};
 use esker_format::properties::TableProperties;
 use esker_format::{FileNo, Level, Seq};
 use esker_lsm::compaction_stream::StreamCounters;
@@ -59,7 +59,7 @@ impl Services {
     /// A flush of `mems` begins.
     pub(crate) fn flush_begins(&self, family: &Family, job: u64, mems: &[Arc<MemTable>]) {
         let oldest = mems.last().map_or(0, |m| m.id());
-        let _inside = Callback::enter(Told::Flush(family.id, oldest));
+        let _inside = Callback::enter(CallbackEvent::Flush(family.id, oldest));
         self.tell_pending();
         let sum = |f: fn(&MemTable) -> u64| mems.iter().map(|m| f(m)).sum::<u64>();
         let reason = flush_reason(mems);
@@ -137,7 +137,7 @@ impl Services {
             Ok(_) => line.text("status", "OK"),
             Err(e) => line.text("status", &e.to_string()),
         });
-        let _inside = Callback::enter(Told::Other);
+        let _inside = Callback::enter(CallbackEvent::Other);
         for listener in &self.options.load().listeners {
             listener.on_table_file_created(&TableFileCreation {
                 family: family.name.clone(),
@@ -244,7 +244,7 @@ impl Trees {
 
     /// A compaction begins.
     pub(crate) fn compaction_begins(&self, family: &Family, job: u64, plan: &Plan) {
-        let _inside = Callback::enter(Told::Other);
+        let _inside = Callback::enter(CallbackEvent::Other);
         self.services.tell_pending();
         let mut line = self
             .services
@@ -379,7 +379,7 @@ pub(super) fn figures(c: &StreamCounters, cpu_us: u64) -> CompactionFigures {
 }
 
 /// A key range of a compaction, as it is told.
-pub(super) struct PartTold<'a> {
+pub(super) struct SubcompactionEvent<'a> {
     pub(super) family: &'a Family,
     pub(super) plan: &'a Plan,
     pub(super) job: u64,
@@ -389,12 +389,12 @@ pub(super) struct PartTold<'a> {
 
 impl Services {
     /// A key range begins.
-    pub(super) fn part_begins(&self, told: &PartTold<'_>) {
+    pub(super) fn part_begins(&self, told: &SubcompactionEvent<'_>) {
         let listeners = &self.options.load().listeners;
         if listeners.is_empty() {
             return;
         }
-        let _inside = Callback::enter(Told::Other);
+        let _inside = Callback::enter(CallbackEvent::Other);
         let info = told.info(CompactionFigures::default(), None);
         listeners
             .iter()
@@ -402,12 +402,16 @@ impl Services {
     }
 
     /// A key range was written, or could not be.
-    pub(super) fn part_ended(&self, told: &PartTold<'_>, did: Result<&StreamCounters, &Error>) {
+    pub(super) fn part_ended(
+        &self,
+        told: &SubcompactionEvent<'_>,
+        did: Result<&StreamCounters, &Error>,
+    ) {
         let listeners = &self.options.load().listeners;
         if listeners.is_empty() {
             return;
         }
-        let _inside = Callback::enter(Told::Other);
+        let _inside = Callback::enter(CallbackEvent::Other);
         let counted = did.map_or_else(|_| CompactionFigures::default(), |c| figures(c, 0));
         let info = told.info(counted, did.err().cloned());
         listeners
@@ -416,7 +420,7 @@ impl Services {
     }
 }
 
-impl PartTold<'_> {
+impl SubcompactionEvent<'_> {
     fn info(&self, figures: CompactionFigures, error: Option<Error>) -> SubcompactionInfo {
         SubcompactionInfo {
             family: self.family.name.clone(),

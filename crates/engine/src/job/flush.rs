@@ -12,12 +12,12 @@
 
 use super::Step;
 use super::events::flush_reason;
-use super::flush_ticket::{FlushTask, FlushTicket, Taken};
+use super::flush_ticket::{FlushInput, FlushTask, FlushTicket};
 use super::lifetime;
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
 };
-use super::statistics::{self, CpuTime, Running};
+use super::statistics::{self, CpuTime, JobGuard};
 use super::subcompaction::Part;
 use crate::core::{Core, Services, Trees};
 use crate::family::backpressure::drain::Progress;
@@ -63,7 +63,7 @@ struct FlushJob<'p> {
     /// The log of the next switch.
     spares: Vec<SpareLog>,
     /// Until its tables are listed.
-    running: Option<Running>,
+    running: Option<JobGuard>,
     /// Where it stands among the flushes of its families, unless no other can run.
     ticket: Option<&'p mut FlushTicket>,
 }
@@ -121,9 +121,9 @@ pub(crate) fn run_all(
 
 /// Writes tables of what waits in `families`, which are all there are. Nothing names the tables
 /// before they are installed.
-pub(crate) fn write_all(core: &Arc<Core>, families: Vec<Arc<Family>>) -> Result<Recovered> {
+pub(crate) fn write_all(core: &Arc<Core>, families: Vec<Arc<Family>>) -> Result<RecoveredTables> {
     let job = FlushJob::new(core, waiting(core, &families), None)?;
-    let mut recovered = Recovered {
+    let mut recovered = RecoveredTables {
         job,
         families,
         is_over: false,
@@ -134,14 +134,14 @@ pub(crate) fn write_all(core: &Arc<Core>, families: Vec<Arc<Family>>) -> Result<
 
 /// Tables of all that waited in memtables, synced and not installed yet. Without that they are
 /// removed.
-pub(crate) struct Recovered {
+pub(crate) struct RecoveredTables {
     job: FlushJob<'static>,
     families: Vec<Arc<Family>>,
     /// The MANIFEST may name the tables.
     is_over: bool,
 }
 
-impl Recovered {
+impl RecoveredTables {
     /// Makes the tables part of the trees, and takes note that no family needs a log before
     /// `log_number`.
     pub(crate) fn install(mut self, log_number: FileNo) -> Result<()> {
@@ -155,7 +155,7 @@ impl Recovered {
     }
 }
 
-impl Drop for Recovered {
+impl Drop for RecoveredTables {
     fn drop(&mut self) {
         if !self.is_over {
             self.job.abandon();
@@ -167,7 +167,7 @@ impl Drop for Recovered {
 /// memtables that were switched together are all here or none of them. With `atomic_flush` that is
 /// every family: one that had nothing when `families` were chosen may have been switched together
 /// with one of them since.
-fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<Taken> {
+fn waiting(core: &Core, families: &[Arc<Family>]) -> Vec<FlushInput> {
     let atomic = core.writes.limits.atomic_flush;
     let _log = (atomic || families.len() > 1).then(|| core.writes.lock());
     let families = if atomic {
@@ -188,11 +188,11 @@ impl<'p> FlushJob<'p> {
     /// A flush of `families`, each with the memtables that it takes, newest first.
     fn new(
         core: &Arc<Core>,
-        families: Vec<Taken>,
+        families: Vec<FlushInput>,
         ticket: Option<&'p mut FlushTicket>,
     ) -> Result<Self> {
-        let running = Running::flush(&core.trees.numbers);
-        let way = Way {
+        let running = JobGuard::flush(&core.trees.numbers);
+        let way = FlushMode {
             is_waited_for: ticket.as_ref().is_some_and(|t| t.is_callers()),
             has_several: families.len() > 1 || ticket.is_none(),
         };
@@ -555,7 +555,7 @@ impl FamilyFlush {
 
 /// How a flush is carried out.
 #[derive(Clone, Copy)]
-struct Way {
+struct FlushMode {
     /// By the caller, who waits for it.
     is_waited_for: bool,
     /// Other families may be written while a table is synced.
@@ -570,7 +570,7 @@ fn part(
     mems: &[Arc<MemTable>],
     job: u64,
     progress: &Arc<Progress>,
-    way: Way,
+    way: FlushMode,
 ) -> Result<Part<MergingCursor<MemCursor>>> {
     let options = family.options.load();
     let snapshots = core.reads.snapshots.sequences();

@@ -21,7 +21,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A family with the memtables of it that a flush takes, newest first.
-pub(crate) type Taken = (Arc<Family>, Vec<Arc<MemTable>>);
+pub(crate) type FlushInput = (Arc<Family>, Vec<Arc<MemTable>>);
 
 /// What the caller of a flush does until it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl FlushCaller {
 /// A flush that was registered as running.
 #[derive(Debug)]
 pub(crate) struct FlushTask {
-    pub(crate) families: Vec<Taken>,
+    pub(crate) families: Vec<FlushInput>,
     pub(crate) ticket: FlushTicket,
 }
 

@@ -6,7 +6,7 @@
 
 use super::failed;
 use super::ingest::examine::{bounds, check_order, open_outside};
-use super::ingest::{Brought, Incoming, bring, finish_move, table_meta};
+use super::ingest::{ImportFile, Incoming, bring, finish_move, table_meta};
 use super::output::discard;
 use crate::core::{Core, Services};
 use crate::family::Family;
@@ -57,7 +57,7 @@ pub(crate) fn import_family(
     match made {
         Ok(family) => {
             if import.move_files {
-                let files: Vec<Brought> = brought.into_iter().map(|(_, _, f)| f).collect();
+                let files: Vec<ImportFile> = brought.into_iter().map(|(_, _, f)| f).collect();
                 finish_move(&core.services, &files);
             }
             core.background.cv.notify();
@@ -84,7 +84,7 @@ fn order_has_timestamps(options: &FamilyOptions) -> bool {
 }
 
 /// A file with its level and what orders it among the others.
-type Placed = (Level, Origin, Brought);
+type ImportPlacement = (Level, Origin, ImportFile);
 
 /// The place of a file in the order of its family's data.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +101,7 @@ fn bring_all(
     draft: &Family,
     import: ImportOptions,
     exported: &[ExportedFiles],
-    brought: &mut Vec<Placed>,
+    brought: &mut Vec<ImportPlacement>,
 ) -> Result<Version, NotInstalled> {
     let mut options = IngestOptions::default();
     options.move_files = import.move_files;
@@ -228,7 +228,7 @@ fn hull(draft: &Family, files: &[Incoming]) -> Result<(InternalKey, InternalKey)
     }
 }
 
-fn meta(services: &Services, file: &Brought, origin: Origin) -> FileMeta {
+fn meta(services: &Services, file: &ImportFile, origin: Origin) -> FileMeta {
     FileMeta {
         smallest: file.smallest.clone(),
         largest: file.largest.clone(),
@@ -245,7 +245,7 @@ fn commit(
     core: &Arc<Core>,
     draft: &Family,
     version: Version,
-    brought: &[Placed],
+    brought: &[ImportPlacement],
 ) -> Result<Arc<Family>, NotInstalled> {
     let newest = brought.iter().map(|(_, o, _)| o.largest_seq).max();
     let version = Arc::new(version);

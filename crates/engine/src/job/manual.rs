@@ -54,7 +54,7 @@ pub(crate) fn compact_range(
     let policy = family.options.load().to_policy();
     let has_filter = has_filter(family);
     let exclusive = options.exclusive_manual_compaction;
-    let _turn = ManualTurn::wait(core, exclusive)?;
+    let _turn = ManualPermit::wait(core, exclusive)?;
     let pause = exclusive.then(|| Pause::new(&core.background));
     let version = Arc::clone(&family.view_guard().version);
     let todo = steps(
@@ -423,12 +423,12 @@ fn carry_out(
 
 /// The right of a caller to compact a range: one of many, or the only one. Callers from inside a
 /// callback do not wait, since it may be the callback of what would be waited for.
-struct ManualTurn<'a> {
+struct ManualPermit<'a> {
     background: &'a Background,
     exclusive: bool,
 }
 
-impl<'a> ManualTurn<'a> {
+impl<'a> ManualPermit<'a> {
     fn wait(core: &'a Core, exclusive: bool) -> Result<Self> {
         let background = &*core.background;
         let is_inside = Callback::is_inside();
@@ -444,7 +444,7 @@ impl<'a> ManualTurn<'a> {
                 if is_free {
                     turns.running += 1;
                     turns.exclusive += usize::from(exclusive);
-                    return Ok(ManualTurn {
+                    return Ok(ManualPermit {
                         background,
                         exclusive,
                     });
@@ -458,7 +458,7 @@ impl<'a> ManualTurn<'a> {
     }
 }
 
-impl Drop for ManualTurn<'_> {
+impl Drop for ManualPermit<'_> {
     fn drop(&mut self) {
         {
             let turns = &mut self.background.jobs.lock().turns;

@@ -199,7 +199,7 @@ impl OpenFile {
 }
 
 /// A file that is complete and not known to be synced yet.
-struct Sealing {
+struct UnsyncedFile {
     file: Box<dyn WritableFile>,
     meta: FileMeta,
 }
@@ -212,7 +212,7 @@ pub(crate) struct Outputs {
     cutter: Cutter,
     partitioner: Option<Box<dyn SstPartitioner>>,
     open: Option<OpenFile>,
-    sealing: Option<Sealing>,
+    sealing: Option<UnsyncedFile>,
     /// Files whose last byte is being written, or that are not known to be synced.
     unsealed: Vec<FileNo>,
     done: Vec<Arc<FileMeta>>,
@@ -507,7 +507,10 @@ impl Outputs {
             meta.file_checksum_func_name = sum.name().to_owned();
         }
         self.cutter.start_file();
-        self.begin_seal(Sealing { file, meta }, more || self.spec.syncs_last_ahead)
+        self.begin_seal(
+            UnsyncedFile { file, meta },
+            more || self.spec.syncs_last_ahead,
+        )
     }
 
     /// Bytes of the tables below that the tombstones, sorted by their starts, cover. Picking goes
@@ -539,7 +542,7 @@ impl Outputs {
     /// Begins to sync a finished file, after the one before has been; the next file is written
     /// meanwhile. One that is sealed next (not `ahead`) is synced then: no thread would begin
     /// sooner.
-    fn begin_seal(&mut self, mut last: Sealing, ahead: bool) -> Result<()> {
+    fn begin_seal(&mut self, mut last: UnsyncedFile, ahead: bool) -> Result<()> {
         self.spec.stages.lap(Stage::Merge);
         let begun = if !ahead || seeded(Bug::TableNotSynced) {
             Ok(())
@@ -569,7 +572,7 @@ impl Outputs {
         let elsewhere = last.file.background_cpu_ns();
         self.spec.stages.charge(Stage::Write, elsewhere);
         sealed?;
-        let Some(Sealing { meta, .. }) = self.sealing.take() else {
+        let Some(UnsyncedFile { meta, .. }) = self.sealing.take() else {
             return Ok(());
         };
         self.unsealed.retain(|number| *number != meta.number);

@@ -11,7 +11,7 @@
 
 use super::compact::{self, CompactionTask};
 use super::flush;
-use super::flush_ticket::{FlushCaller, FlushTask, FlushTicket, Taken};
+use super::flush_ticket::{FlushCaller, FlushInput, FlushTask, FlushTicket};
 use super::merge_yield::may_yield;
 use super::thread_class::ThreadClass;
 use crate::core::Core;
@@ -131,7 +131,7 @@ fn flush_to_run(core: &Arc<Core>, jobs: &mut Jobs) -> Option<FlushTask> {
     } else {
         vec![family_to_flush(core, jobs)?]
     };
-    let newest = |(f, mems): &Taken| {
+    let newest = |(f, mems): &FlushInput| {
         let newest = mems.first()?;
         Some((Arc::clone(f), newest.id()))
     };
@@ -142,7 +142,7 @@ fn flush_to_run(core: &Arc<Core>, jobs: &mut Jobs) -> Option<FlushTask> {
 
 /// All families with something to flush, which go together, when that is enough for one of them and
 /// no flush runs.
-fn families_to_flush(core: &Core, jobs: &mut Jobs) -> Option<Vec<Taken>> {
+fn families_to_flush(core: &Core, jobs: &mut Jobs) -> Option<Vec<FlushInput>> {
     if !jobs.pipelines.is_empty() {
         return None;
     }
@@ -156,7 +156,7 @@ fn families_to_flush(core: &Core, jobs: &mut Jobs) -> Option<Vec<Taken>> {
 }
 
 /// The family with the most memtables that no flush has taken, with these.
-fn family_to_flush(core: &Core, jobs: &mut Jobs) -> Option<Taken> {
+fn family_to_flush(core: &Core, jobs: &mut Jobs) -> Option<FlushInput> {
     take_changes(core, jobs);
     while let Some(id) = jobs.queue.next_flush() {
         match core.trees.families.get(id).filter(|f| !f.is_dropped()) {

@@ -7,7 +7,7 @@ use crate::core::Services;
 use crate::family::{CompactionStats, Family};
 use crate::memtable::MemTable;
 use crate::observe::{HistogramId, Ticker};
-use crate::tree::{FileNumbers, Writing};
+use crate::tree::{FileNumbers, UnlistedTables};
 use esker_env::Clock;
 use esker_format::Level;
 use esker_lsm::compaction_stream::StreamCounters;
@@ -69,14 +69,14 @@ impl Drop for Level0 {
 
 /// What others know of a job while it runs.
 #[derive(Debug)]
-pub(super) struct Running {
-    _writing: Writing,
+pub(super) struct JobGuard {
+    _writing: UnlistedTables,
     _level0: Option<Level0>,
 }
 
-impl Running {
+impl JobGuard {
     pub(super) fn flush(numbers: &Arc<FileNumbers>) -> Self {
-        Running {
+        JobGuard {
             _writing: FileNumbers::protect(numbers),
             _level0: None,
         }
@@ -88,7 +88,7 @@ impl Running {
         plan: &Plan,
     ) -> Self {
         let level0 = plan.start_level() == Level::L0;
-        Running {
+        JobGuard {
             _writing: FileNumbers::protect(numbers),
             _level0: level0.then(|| Level0::begin(family)),
         }

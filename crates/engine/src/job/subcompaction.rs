@@ -13,7 +13,7 @@ use esker_files::table::StageTimes;
 use esker_format::Cursor;
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters};
 use esker_lsm::file::FileMeta;
-use esker_lsm::plan::BelowOutput;
+use esker_lsm::plan::LowerLevels;
 use esker_lsm::tombstone::DropRules;
 use esker_status::{Error, ErrorKind, Result, Subcode};
 use esker_sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) struct Part<C> {
     outputs: Outputs,
     bottommost: bool,
     /// What lies below the output; `None` for flushes.
-    below: Option<BelowOutput>,
+    below: Option<LowerLevels>,
     paid: u64,
     /// Bytes of entries read that were paid for.
     paid_reads: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Part<C> {
 
 /// What a part made.
 #[derive(Default)]
-pub(crate) struct Written {
+pub(crate) struct PartOutput {
     pub(crate) files: Vec<Arc<FileMeta>>,
     pub(crate) counters: StreamCounters,
     /// What the time went on, up to the last step.
@@ -87,7 +87,7 @@ impl<C: Cursor> Part<C> {
     }
 
     /// Lets tombstones go that nothing below the output needs.
-    pub(crate) fn dropping(mut self, bottommost: bool, below: BelowOutput) -> Self {
+    pub(crate) fn dropping(mut self, bottommost: bool, below: LowerLevels) -> Self {
         self.bottommost = bottommost;
         self.below = Some(below);
         self
@@ -183,7 +183,7 @@ impl<C: Cursor> Part<C> {
     }
 
     /// Runs to the end.
-    pub(crate) fn run(mut self) -> Result<Written> {
+    pub(crate) fn run(mut self) -> Result<PartOutput> {
         loop {
             match self.step() {
                 Ok(Step::More) => {}
@@ -202,7 +202,7 @@ impl<C: Cursor> Part<C> {
     }
 
     /// The finished files, after the last step. After an error none is left.
-    pub(crate) fn finish(mut self) -> Result<Written> {
+    pub(crate) fn finish(mut self) -> Result<PartOutput> {
         if let Err(e) = self.outputs.finish() {
             self.abandon();
             return Err(e);
@@ -210,7 +210,7 @@ impl<C: Cursor> Part<C> {
         let counters = *self.stream.counters();
         let clock = self.outputs.stages();
         let (stages, elsewhere) = (clock.times(), clock.elsewhere_ns());
-        Ok(Written {
+        Ok(PartOutput {
             files: self.outputs.into_files(),
             counters,
             stages,

@@ -12,7 +12,7 @@ use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer, user_key};
 use esker_format::{Level, Seq, ValueType, wide_column};
 use esker_lsm::file::FileMeta;
 use esker_lsm::merge_operator::{MergeOperator, StringAppend};
-use esker_lsm::point::{Feed, PointResolver, Resolved};
+use esker_lsm::point::{PointResolver, PointState, ResolvedPoint};
 use esker_lsm::tombstone::Clip;
 use esker_lsm::version::Version;
 use esker_status::{Error, ErrorKind, Result};
@@ -231,8 +231,8 @@ impl PointRead<'_> {
                     self.note_found(key);
                     PinnedValue::of_memtable(mem, key, value)
                 }) {
-                    Ok(Feed::NeedMore) => true,
-                    Ok(Feed::Done) => false,
+                    Ok(PointState::NeedMore) => true,
+                    Ok(PointState::Done) => false,
                     Err(e) => {
                         error = Some(e);
                         false
@@ -350,8 +350,8 @@ impl PointRead<'_> {
                 self.note_found(entry.key());
                 PinnedValue(PinnedBytes::Block(entry.pin()))
             }) {
-                Ok(Feed::NeedMore) => true,
-                Ok(Feed::Done) => false,
+                Ok(PointState::NeedMore) => true,
+                Ok(PointState::Done) => false,
                 Err(e) => {
                     *error = Some(e);
                     false
@@ -394,17 +394,17 @@ impl PointRead<'_> {
 
     pub(super) fn complete(
         &self,
-        resolved: Resolved<PinnedValue>,
+        resolved: ResolvedPoint<PinnedValue>,
         operator: Option<&dyn MergeOperator>,
         user: &[u8],
     ) -> Result<PointResult> {
         Ok(match resolved {
-            Resolved::Missing | Resolved::Deleted => PointResult::Absent,
-            Resolved::Value(v) => PointResult::Value(v),
-            Resolved::Entity(v) => PointResult::Entity(v),
-            Resolved::Merged(v) => PointResult::Value(PinnedValue::owned(v)),
-            Resolved::MergedEntity(v) => PointResult::Entity(PinnedValue::owned(v)),
-            Resolved::Blob(pending) => {
+            ResolvedPoint::Missing | ResolvedPoint::Deleted => PointResult::Absent,
+            ResolvedPoint::Value(v) => PointResult::Value(v),
+            ResolvedPoint::Entity(v) => PointResult::Entity(v),
+            ResolvedPoint::Merged(v) => PointResult::Value(PinnedValue::owned(v)),
+            ResolvedPoint::MergedEntity(v) => PointResult::Entity(PinnedValue::owned(v)),
+            ResolvedPoint::Blob(pending) => {
                 if self.options.read_tier == ReadTier::BlockCache {
                     return Err(no_io());
                 }
@@ -431,7 +431,7 @@ fn feed(
     trailer: u64,
     operator: Option<&dyn MergeOperator>,
     value: impl FnOnce() -> PinnedValue,
-) -> Result<Feed> {
+) -> Result<PointState> {
     let Some(kind) = ValueType::from_u8(trailer as u8) else {
         return Err(Error::corruption(format!(
             "unknown value type {:#04x}",

@@ -6,7 +6,7 @@
 use super::cursors::{IterRequest, IteratorCursors, MergedRuns};
 use super::get::{check_due, due_of};
 use crate::core::ReadCore;
-use crate::family::{Family, Look, ReadOperation, View, is_sampled};
+use crate::family::{Family, ReadOperation, SampledMove, View, is_sampled};
 use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
 use crate::options::ReadOptions;
 use crate::snapshot::Snapshot;
@@ -61,7 +61,7 @@ pub struct DbIterator {
     /// Entries passed over that the thread's counters have already.
     handed_over: VisibleCounters,
     /// While the walk since the last seek is looked at, for the read amplification.
-    looked_at: Option<Box<Look>>,
+    looked_at: Option<Box<SampledMove>>,
     /// When its time is over, by the clock.
     due_us: Option<u64>,
     /// True if every step is counted, timed or checked.

@@ -1,6 +1,6 @@
 //! How a new database begins, and refusing to make one where one may have been.
 
-use super::fold::Folded;
+use super::fold::ManifestContents;
 use super::replay::Replay;
 use esker_env::Env;
 use esker_files::log::RecoveryMode;
@@ -102,6 +102,6 @@ fn first_edit(comparator: &str, db_id: Option<&str>) -> VersionEdit {
 }
 
 /// The state that a new database begins with.
-pub(crate) fn first_state(comparator: &str, db_id: &str) -> Result<Folded> {
-    Folded::beginning(FIRST_MANIFEST, first_edit(comparator, Some(db_id)))
+pub(crate) fn first_state(comparator: &str, db_id: &str) -> Result<ManifestContents> {
+    ManifestContents::beginning(FIRST_MANIFEST, first_edit(comparator, Some(db_id)))
 }

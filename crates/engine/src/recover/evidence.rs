@@ -12,8 +12,8 @@
 //!
 //! Thread-safety: functions of what they are given; the directory is only read.
 
-use super::fold::{Folded, fold};
-use super::replay::{self, Outcome, Replay};
+use super::fold::{ManifestContents, fold};
+use super::replay::{self, Replay, ReplayResult};
 use crate::options::DbOptions;
 use esker_env::Env;
 use esker_files::current;
@@ -32,7 +32,12 @@ const TRIES: usize = 64;
 const BLIND_TRIES: usize = 2;
 
 /// Reads the MANIFEST that CURRENT names, and checks it against the files.
-pub(crate) fn manifest(env: &Env, dir: &Path, wal_dir: &Path, db: &DbOptions) -> Result<Folded> {
+pub(crate) fn manifest(
+    env: &Env,
+    dir: &Path,
+    wal_dir: &Path,
+    db: &DbOptions,
+) -> Result<ManifestContents> {
     let fs = &*env.fs;
     let number = current::read(fs, dir)?;
     check_newest(fs, dir, number)?;
@@ -50,7 +55,7 @@ pub(crate) fn manifest(env: &Env, dir: &Path, wal_dir: &Path, db: &DbOptions) ->
 pub(crate) fn logs(
     env: &Env,
     wal_dir: &Path,
-    folded: &Folded,
+    folded: &ManifestContents,
     db: &DbOptions,
 ) -> Result<Vec<FileNo>> {
     let oldest = replay::oldest_log(folded, db.allow_2pc);
@@ -67,7 +72,12 @@ pub(crate) fn logs(
 
 /// Examines the database in `dir` as opening it for writing does, but for its tables, and changes
 /// nothing. The error is what opening would say; what opening would go on without is in the result.
-pub(crate) fn examine(env: &Env, dir: &Path, wal_dir: &Path, db: &DbOptions) -> Result<Outcome> {
+pub(crate) fn examine(
+    env: &Env,
+    dir: &Path,
+    wal_dir: &Path,
+    db: &DbOptions,
+) -> Result<ReplayResult> {
     let folded = manifest(env, dir, wal_dir, db)?;
     let found = logs(env, wal_dir, &folded, db)?;
     let oldest = replay::oldest_log(&folded, db.allow_2pc);
@@ -76,7 +86,7 @@ pub(crate) fn examine(env: &Env, dir: &Path, wal_dir: &Path, db: &DbOptions) -> 
 }
 
 /// Every log that the MANIFEST tracks must be there, with at least the bytes that were synced.
-fn check_tracked(env: &Env, dir: &Path, folded: &Folded, logs: &[FileNo]) -> Result<()> {
+fn check_tracked(env: &Env, dir: &Path, folded: &ManifestContents, logs: &[FileNo]) -> Result<()> {
     for (number, synced) in &folded.tracked_logs {
         let path = dir.join(log_name(*number));
         if !logs.contains(number) {

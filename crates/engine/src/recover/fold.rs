@@ -17,7 +17,7 @@ const HINT: &str = "restore the file, or run `esker repair` on a copy of the dir
 
 /// Contents of a MANIFEST.
 #[derive(Debug, Default)]
-pub(crate) struct Folded {
+pub(crate) struct ManifestContents {
     pub(crate) manifest: FileNo,
     pub(crate) next_file: FileNo,
     pub(crate) last_sequence: Seq,
@@ -26,28 +26,28 @@ pub(crate) struct Folded {
     pub(crate) torn_tail: bool,
     /// Where the last edit that took effect ends.
     pub(crate) valid_end: u64,
-    said: esker_lsm::fold::Folded,
+    said: esker_lsm::fold::FoldedEdits,
 }
 
-impl Deref for Folded {
-    type Target = esker_lsm::fold::Folded;
+impl Deref for ManifestContents {
+    type Target = esker_lsm::fold::FoldedEdits;
     fn deref(&self) -> &Self::Target {
         &self.said
     }
 }
 
-impl DerefMut for Folded {
+impl DerefMut for ManifestContents {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.said
     }
 }
 
-impl Folded {
+impl ManifestContents {
     /// Returns the contents of a MANIFEST `number` that has `edit` alone.
-    pub(crate) fn beginning(number: FileNo, edit: VersionEdit) -> Result<Folded> {
-        let mut folded = Folded {
+    pub(crate) fn beginning(number: FileNo, edit: VersionEdit) -> Result<ManifestContents> {
+        let mut folded = ManifestContents {
             manifest: number,
-            ..Folded::default()
+            ..ManifestContents::default()
         };
         folded.said.add(edit, &mut Err)?;
         folded.settle();
@@ -110,7 +110,7 @@ const LEAST_LEFT: u64 = 1 << 32;
 /// A MANIFEST being folded; it can be gone on with when its writer has added to it.
 pub(crate) struct Fold {
     reader: ManifestReader,
-    folded: Folded,
+    folded: ManifestContents,
 }
 
 impl std::fmt::Debug for Fold {
@@ -127,9 +127,9 @@ impl Fold {
         let path = dir.join(file_name::manifest_name(number));
         let mut fold = Fold {
             reader: ManifestReader::open(fs, &path)?,
-            folded: Folded {
+            folded: ManifestContents {
                 manifest: number,
-                ..Folded::default()
+                ..ManifestContents::default()
             },
         };
         fold.take_groups().map_err(|e| {
@@ -150,11 +150,11 @@ impl Fold {
         self.take_groups()
     }
 
-    pub(crate) fn folded(&self) -> &Folded {
+    pub(crate) fn folded(&self) -> &ManifestContents {
         &self.folded
     }
 
-    pub(crate) fn folded_mut(&mut self) -> &mut Folded {
+    pub(crate) fn folded_mut(&mut self) -> &mut ManifestContents {
         &mut self.folded
     }
 
@@ -189,7 +189,7 @@ impl Fold {
 }
 
 /// Reads the MANIFEST `number` of the database in `dir`.
-pub(crate) fn fold(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<Folded> {
+pub(crate) fn fold(fs: &dyn FileSystem, dir: &Path, number: FileNo) -> Result<ManifestContents> {
     Ok(Fold::open(fs, dir, number)?.folded)
 }
 

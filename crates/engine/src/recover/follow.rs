@@ -22,7 +22,7 @@
 //! Thread-safety: any thread; one catch-up at a time.
 
 use super::fold::Fold;
-use super::replay::{self, Carried, Known, OpenLog, Replay};
+use super::replay::{self, OpenLog, Replay, ReplayBounds, ReplayPosition};
 use crate::core::{CatchUp, Core, Trees};
 use crate::family::{Family, FamilySet, View};
 use crate::memtable::MemTable;
@@ -71,7 +71,7 @@ struct LogFollowerState {
     /// Tables that were found to be there, where they are not opened.
     there: HashSet<FileNo>,
     /// Prepared sections of the primary, and where its logs end.
-    carried: Carried,
+    carried: ReplayPosition,
     /// The newest sequence in the trees and the logs.
     limit: Seq,
     /// Memtables hold a part of a batch; nothing newer can be shown.
@@ -151,7 +151,7 @@ impl LogFollower {
                     trees,
                     logs: BTreeMap::new(),
                     there: HashSet::new(),
-                    carried: Carried::default(),
+                    carried: ReplayPosition::default(),
                     limit: Seq::ZERO,
                     broken: None,
                 },
@@ -279,7 +279,7 @@ impl LogFollower {
             targets,
             |_| Ok(()),
         )
-        .with_known(folded.and_then(|f| Known::of(f, oldest)));
+        .with_known(folded.and_then(|f| ReplayBounds::of(f, oldest)));
         replay.expect(logs.keys().copied().collect())?;
         replay.swap(carried);
         // None of these is read: a batch may come into an earlier log first.

@@ -12,10 +12,10 @@ mod known;
 mod open_log;
 mod targets;
 
-pub(crate) use known::{Known, Outcome};
+pub(crate) use known::{ReplayBounds, ReplayResult};
 pub(crate) use open_log::OpenLog;
 
-use super::fold::Folded;
+use super::fold::ManifestContents;
 use crate::family::Family;
 use crate::options::WalRecoveryMode;
 use crate::options::{WalDecision, WalFilter};
@@ -23,7 +23,7 @@ use crate::store::continuity::LinkRecord;
 use crate::write::apply;
 use crate::write::prepared::Sections;
 use esker_env::Env;
-use esker_files::log::{RecoveryMode, Replayed};
+use esker_files::log::{RecoveryMode, ReplayStep};
 use esker_format::batch::{BatchReader, Records, WriteBatch};
 use esker_format::file_name::{FileKind, log_name, parse_file_name};
 use esker_format::{FamilyId, FileNo, Seq};
@@ -47,7 +47,7 @@ pub(crate) fn mode_of(option: WalRecoveryMode) -> RecoveryMode {
 }
 
 /// The oldest log that is read: what no family needs may hold what is prepared.
-pub(crate) fn oldest_log(folded: &Folded, allow_2pc: bool) -> FileNo {
+pub(crate) fn oldest_log(folded: &ManifestContents, allow_2pc: bool) -> FileNo {
     if allow_2pc {
         folded.min_log_number_to_keep.unwrap_or_default()
     } else {
@@ -98,7 +98,7 @@ pub(crate) struct Replay<'a> {
 
 /// What a replay leaves for one that goes on in the same logs.
 #[derive(Debug, Default)]
-pub(crate) struct Carried {
+pub(crate) struct ReplayPosition {
     /// The prepared transactions met so far.
     sections: Sections,
     /// Where what was read of each log ends.
@@ -109,7 +109,7 @@ pub(crate) struct Carried {
     cut_short: Option<FileNo>,
 }
 
-impl Carried {
+impl ReplayPosition {
     /// Logs below `oldest` are read no more.
     pub(crate) fn forget_below(&mut self, oldest: FileNo) {
         self.ends.retain(|number, _| *number >= oldest);
@@ -118,7 +118,7 @@ impl Carried {
 }
 
 /// A record after the application's filter.
-enum Filtered {
+enum FilteredRecord {
     /// It is replayed as it is.
     Whole,
     /// This batch is replayed in its place.
@@ -156,7 +156,7 @@ impl<'a> Replay<'a> {
         env: &'a Env,
         dir: PathBuf,
         mode: RecoveryMode,
-        folded: Option<&Folded>,
+        folded: Option<&ManifestContents>,
         oldest: FileNo,
     ) -> Self {
         let families = folded.into_iter().flat_map(|f| &f.families);
@@ -170,7 +170,7 @@ impl<'a> Replay<'a> {
             (*id, target)
         };
         let replay = Replay::empty(env, dir, mode, families.map(target).collect(), |_| Ok(()));
-        replay.with_known(folded.and_then(|f| Known::of(f, oldest)))
+        replay.with_known(folded.and_then(|f| ReplayBounds::of(f, oldest)))
     }
 
     fn empty(
@@ -195,7 +195,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Compares the logs with the MANIFEST.
-    pub(crate) fn with_known(mut self, known: Option<Known>) -> Self {
+    pub(crate) fn with_known(mut self, known: Option<ReplayBounds>) -> Self {
         self.account.known = known;
         self
     }
@@ -233,14 +233,14 @@ impl<'a> Replay<'a> {
         filter: &dyn WalFilter,
         number: FileNo,
         bytes: &[u8],
-    ) -> Result<Option<Filtered>> {
+    ) -> Result<Option<FilteredRecord>> {
         let batch = WriteBatch::from_bytes(bytes.to_vec())?;
         match filter.record(number.0, &log_name(number), &batch) {
-            WalDecision::Continue => Ok(Some(Filtered::Whole)),
-            WalDecision::Ignore => Ok(Some(Filtered::Dropped)),
+            WalDecision::Continue => Ok(Some(FilteredRecord::Whole)),
+            WalDecision::Ignore => Ok(Some(FilteredRecord::Dropped)),
             WalDecision::Stop => {
                 self.account.is_over = true;
-                Ok(Some(Filtered::Dropped))
+                Ok(Some(FilteredRecord::Dropped))
             }
             WalDecision::Corrupted => {
                 let told = format!("Corruption reported by Wal Filter {}", filter.name());
@@ -257,13 +257,13 @@ impl<'a> Replay<'a> {
             }
             WalDecision::Replace(mut new) => {
                 new.set_seq(BatchReader::parse(bytes)?.seq());
-                Ok(Some(Filtered::Replaced(new)))
+                Ok(Some(FilteredRecord::Replaced(new)))
             }
         }
     }
 
     /// Replays `logs` (ascending numbers).
-    pub(crate) fn run(mut self, logs: &[FileNo]) -> Result<Outcome> {
+    pub(crate) fn run(mut self, logs: &[FileNo]) -> Result<ReplayResult> {
         self.expect(logs.to_vec())?;
         for &number in logs {
             self.replay_log(number)?;
@@ -280,7 +280,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Goes on with what an earlier replay of the same logs left in `carried`.
-    pub(crate) fn swap(&mut self, carried: &mut Carried) {
+    pub(crate) fn swap(&mut self, carried: &mut ReplayPosition) {
         std::mem::swap(&mut self.sections, &mut carried.sections);
         std::mem::swap(&mut self.account.ends, &mut carried.ends);
         std::mem::swap(&mut self.account.unknown, &mut carried.unknown);
@@ -345,7 +345,7 @@ impl<'a> Replay<'a> {
     }
 
     /// What was found so far.
-    pub(crate) fn outcome(&self) -> &Outcome {
+    pub(crate) fn outcome(&self) -> &ReplayResult {
         &self.account.outcome
     }
 
@@ -361,7 +361,7 @@ impl<'a> Replay<'a> {
         let number = *number;
         loop {
             match reader.replay(self.account.mode)? {
-                Replayed::Record {
+                ReplayStep::Record {
                     bytes,
                     offset,
                     may_be_stale,
@@ -374,21 +374,21 @@ impl<'a> Replay<'a> {
                     }
                     *done = reader.position();
                 }
-                Replayed::TimestampSizes(sizes) => {
+                ReplayStep::TimestampSizes(sizes) => {
                     timestamp_sizes
                         .extend(sizes.iter().map(|&(family, n)| (family, usize::from(n))));
                     *done = reader.position();
                 }
-                Replayed::Predecessor(_) => *done = reader.position(),
-                Replayed::Skipped(damage) => {
+                ReplayStep::Predecessor(_) => *done = reader.position(),
+                ReplayStep::Skipped(damage) => {
                     let line = format!("{}: {}", path.display(), damage.reason);
                     self.account.note_loss(number, line, damage.bytes_dropped);
                 }
-                Replayed::End(None) => {
+                ReplayStep::End(None) => {
                     *done = reader.position();
                     return Ok(());
                 }
-                Replayed::RecycledTail(rest) => {
+                ReplayStep::RecycledTail(rest) => {
                     *done = reader.position();
                     let line = format!(
                         "{}: replay ended at offset {}: {}",
@@ -399,7 +399,7 @@ impl<'a> Replay<'a> {
                     self.account.end_at_remains(number, line);
                     return Ok(());
                 }
-                Replayed::End(Some(torn)) => {
+                ReplayStep::End(Some(torn)) => {
                     *done = reader.position();
                     let line = format!(
                         "{}: torn tail at offset {}: {}",
@@ -416,7 +416,7 @@ impl<'a> Replay<'a> {
                     }
                     return Ok(());
                 }
-                Replayed::Stop(damage) => {
+                ReplayStep::Stop(damage) => {
                     let line = format!(
                         "{}: replay stopped at offset {}: {}",
                         path.display(),
@@ -439,7 +439,7 @@ impl<'a> Replay<'a> {
     ///
     /// The log's checksums held, so a batch that does not fit itself was written like that: it is
     /// refused in every mode. Only after a power cut it may be none that was written
-    /// ([`Replayed::Record`]), in a log that this program wrote. That, and what has no room for a
+    /// ([`ReplayStep::Record`]), in a log that this program wrote. That, and what has no room for a
     /// batch, is damage as a wrong checksum is.
     fn sound<'b>(
         &mut self,
@@ -522,7 +522,7 @@ impl<'a> Replay<'a> {
             self.account.cut_short = None;
         }
         let decision = match self.filter.clone() {
-            None => Some(Filtered::Whole),
+            None => Some(FilteredRecord::Whole),
             Some(filter) => self.decide(&*filter, number, bytes)?,
         };
         let Some(decision) = decision else {
@@ -532,14 +532,14 @@ impl<'a> Replay<'a> {
         self.account.behind = Seq(batch.seq().0 + u64::from(batch.count()));
         let replaced;
         let (batch, records) = match decision {
-            Filtered::Whole => (batch, records),
-            Filtered::Dropped => {
+            FilteredRecord::Whole => (batch, records),
+            FilteredRecord::Dropped => {
                 let count = u64::from(batch.count());
                 let last = Seq((batch.seq().0 + count).saturating_sub(1));
                 self.account.outcome.last = self.account.outcome.last.max(last);
                 return Ok(!self.account.is_over);
             }
-            Filtered::Replaced(by) => {
+            FilteredRecord::Replaced(by) => {
                 replaced = by;
                 (replaced.reader(), replaced.reader().records())
             }

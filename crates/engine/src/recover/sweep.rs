@@ -6,7 +6,7 @@
 //! MANIFESTs, old OPTIONS files and temporaries go. Anything else, and every name that does not
 //! parse, stays.
 
-use super::fold::Folded;
+use super::fold::ManifestContents;
 use esker_env::Env;
 use esker_format::FileNo;
 use esker_format::file_name::{FileKind, parse_file_name};
@@ -33,7 +33,7 @@ pub(crate) struct FilesInUse {
 pub(crate) fn unneeded(
     env: &Env,
     dir: &Path,
-    folded: &Folded,
+    folded: &ManifestContents,
     needed: &FilesInUse,
 ) -> Result<Vec<PathBuf>> {
     let known = |n: FileNo| !needed.is_doubtful && n < folded.next_file;

@@ -48,7 +48,7 @@ pub(crate) struct Jobs {
     /// Steps of manual compactions that run, on their callers' threads.
     pub(crate) manual: usize,
     /// The callers that compact a range.
-    pub(crate) turns: ManualTurns,
+    pub(crate) turns: ManualPermits,
     /// Manual compactions give up while above 0. Below 0 when they were allowed before they were
     /// forbidden.
     pub(crate) manual_cancelled: i64,
@@ -88,7 +88,7 @@ impl AgedWork {
 
 /// The calls that compact a range: many beside each other, or an exclusive one alone.
 #[derive(Debug, Default)]
-pub(crate) struct ManualTurns {
+pub(crate) struct ManualPermits {
     /// Calls that run.
     pub(crate) running: usize,
     /// The exclusive ones of them.
@@ -97,7 +97,7 @@ pub(crate) struct ManualTurns {
     pub(crate) waiting: usize,
 }
 
-impl ManualTurns {
+impl ManualPermits {
     /// Tells whether a call may begin. Nothing new begins before an exclusive one that waits.
     pub(crate) fn is_free_for(&self, exclusive: bool) -> bool {
         if exclusive {

@@ -49,7 +49,7 @@ fn bits(urgency: f64) -> u64 {
 
 /// What is known of a family.
 #[derive(Debug, Default)]
-struct Entry {
+struct FamilyEntry {
     /// Its place among those to flush: the memtables, and since when it has any.
     flush: Option<(usize, Reverse<u64>)>,
     /// Some memtable waits, whether a flush has taken it or not.
@@ -71,7 +71,7 @@ struct Entry {
 /// The queue.
 #[derive(Debug, Default)]
 pub(crate) struct WorkQueue {
-    entries: HashMap<FamilyId, Entry>,
+    entries: HashMap<FamilyId, FamilyEntry>,
     flushes: BTreeSet<(usize, Reverse<u64>, FamilyId)>,
     /// Families whose trees changed since their plans were entered.
     unlooked: VecDeque<FamilyId>,

@@ -8,7 +8,7 @@
 
 use super::found::{Logs, ManifestTrees, made_of, made_of_logs};
 use super::{Repair, is_refused};
-use crate::recover::fold::{Folded, fold};
+use crate::recover::fold::{ManifestContents, fold};
 use crate::recover::replay::{self, Replay};
 use esker_env::ReadOptions as FileReadOptions;
 use esker_files::current;
@@ -115,7 +115,7 @@ impl Repair<'_> {
     }
 
     /// Returns whether all tables that a MANIFEST lists are there, and none that came after it.
-    fn fits(&self, folded: &Folded) -> Result<bool> {
+    fn fits(&self, folded: &ManifestContents) -> Result<bool> {
         let tables = self.numbers(FileKind::Table)?;
         let mut listed = folded
             .families
@@ -199,7 +199,7 @@ impl Repair<'_> {
         &mut self,
         mut needed: Vec<FileNo>,
         mode: RecoveryMode,
-        folded: Option<&Folded>,
+        folded: Option<&ManifestContents>,
         oldest: FileNo,
     ) -> Result<Vec<String>> {
         loop {

@@ -9,7 +9,7 @@ use super::rewrite::READAHEAD;
 use super::{FamilyRepair, Repair};
 use esker_files::table::ReadContext;
 use esker_format::{FamilyId, KeyOrder};
-use esker_lsm::disorder::{Opened, find};
+use esker_lsm::disorder::{OpenTable, find};
 use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::version::Version;
 use esker_status::Result;
@@ -32,7 +32,7 @@ impl Repair<'_> {
             let disorder = find(&version, |_, file| {
                 let (path, seq) = (paths.of(file), Some(file.largest_seq));
                 let table = super::scan::open(&self.env, &path, plan.order.clone(), seq)?;
-                Ok(Opened {
+                Ok(OpenTable {
                     tombstones: table.range_tombstones().iter().cloned().collect(),
                     cursor: table.cursor(&ReadContext::compaction(READAHEAD)),
                 })

@@ -1,8 +1,8 @@
 //! The values that the steps of a repair hand on: the MANIFEST that it follows, logs, tables.
 
 use super::report::SalvagedTable;
-use crate::recover::fold::Folded;
-use crate::write::prepared::Named;
+use crate::recover::fold::ManifestContents;
+use crate::write::prepared::NamedBatches;
 use esker_files::table::SalvageOptions;
 use esker_format::key::InternalKey;
 use esker_format::properties::TableProperties;
@@ -20,7 +20,7 @@ pub(super) const MADE_OF_LOGS: &str = "esker.repair.made.of.logs";
 
 /// A MANIFEST that describes trees.
 pub(super) struct ManifestTrees {
-    pub(super) folded: Folded,
+    pub(super) folded: ManifestContents,
     /// The trees of all its families.
     pub(super) versions: BTreeMap<FamilyId, Version>,
     /// CURRENT names it.
@@ -45,7 +45,7 @@ pub(super) struct LogContents {
     /// The newest sequence.
     pub(super) last: Seq,
     /// Prepared sections that are neither committed nor undone.
-    pub(super) prepared: Named,
+    pub(super) prepared: NamedBatches,
 }
 
 /// The table of which the one with these properties was made by a repair.

@@ -15,7 +15,7 @@ use super::rewrite::{NewTables, TableSpec, with_file_of};
 use super::{FamilyRepair, Repair};
 use crate::family::{Family, View};
 use crate::memtable::MemTable;
-use crate::recover::replay::{Outcome, Replay};
+use crate::recover::replay::{Replay, ReplayResult};
 use crate::tree::tables::Storage;
 use crate::write::prepared::record_of;
 use esker_env::WriteOptions as FileWriteOptions;
@@ -74,7 +74,12 @@ impl Repair<'_> {
     }
 
     /// Reports the losses in the logs.
-    fn report_logs(&mut self, logs: &[FileNo], outcome: Outcome, followed: Option<&ManifestTrees>) {
+    fn report_logs(
+        &mut self,
+        logs: &[FileNo],
+        outcome: ReplayResult,
+        followed: Option<&ManifestTrees>,
+    ) {
         let newest = logs.last().map_or(&[][..], std::slice::from_ref);
         // A torn record at the end of the newest log was never acknowledged as synced.
         let is_whole = outcome.losses.len() == newest.len() && outcome.torn == newest;
@@ -101,7 +106,7 @@ impl Repair<'_> {
         logs: &[FileNo],
         plans: &BTreeMap<FamilyId, FamilyRepair>,
         mut take: impl FnMut(&Family, &MemTable) -> Result<()>,
-    ) -> Result<Outcome> {
+    ) -> Result<ReplayResult> {
         let families = plans.iter();
         let families = families.map(|(id, plan)| (self.family(*id, plan), plan.log_number));
         let families: Vec<_> = families.collect();

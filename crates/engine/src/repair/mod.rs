@@ -603,7 +603,7 @@ fn drop_unlinked_blobs(tree: &mut TreeEdit) -> Vec<FileNo> {
 
 /// The edits of a MANIFEST that holds `plans` and nothing else.
 fn edits(
-    folded: Option<&crate::recover::fold::Folded>,
+    folded: Option<&crate::recover::fold::ManifestContents>,
     last: Seq,
     plans: &BTreeMap<FamilyId, FamilyRepair>,
     db_id: String,

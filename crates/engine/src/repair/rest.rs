@@ -8,7 +8,7 @@ use super::found::{DamagedTable, ListedTable, ReadableTable};
 use super::report::{LostRange, SalvagedTable};
 use super::scan::family_of;
 use esker_env::ReadOptions as FileReadOptions;
-use esker_files::table::{Damage, Salvage, SalvageCounts, SalvageOptions, read_properties};
+use esker_files::table::{DamagedRange, Salvage, SalvageCounts, SalvageOptions, read_properties};
 use esker_format::FileNo;
 use esker_format::properties::TableProperties;
 use esker_status::{Error, Result};
@@ -118,7 +118,7 @@ fn told(
     };
     let bounds = listed.map(|l| (l.bounds.0.user().to_vec(), l.bounds.1.user().to_vec()));
     let (low, high) = bounds.unzip();
-    let range = |d: Damage| LostRange {
+    let range = |d: DamagedRange| LostRange {
         offset: d.offset,
         bytes: d.bytes,
         first: d.after.or_else(|| low.clone()),

@@ -30,12 +30,12 @@ pub(crate) struct FileNumbers {
 
 /// A job that writes tables; until it is dropped, tables from its first number on may be unlisted.
 #[derive(Debug)]
-pub(crate) struct Writing {
+pub(crate) struct UnlistedTables {
     numbers: Arc<FileNumbers>,
     from: FileNo,
 }
 
-impl Drop for Writing {
+impl Drop for UnlistedTables {
     fn drop(&mut self) {
         let mut writing = self.numbers.writing.lock();
         if let Some(n) = writing.get_mut(&self.from) {
@@ -78,11 +78,11 @@ impl FileNumbers {
     }
 
     /// Takes note of a job that begins to write tables.
-    pub(crate) fn protect(numbers: &Arc<Self>) -> Writing {
+    pub(crate) fn protect(numbers: &Arc<Self>) -> UnlistedTables {
         let mut writing = numbers.writing.lock();
         let from = numbers.peek();
         *writing.entry(from).or_insert(0) += 1;
-        Writing {
+        UnlistedTables {
             numbers: Arc::clone(numbers),
             from,
         }

@@ -2,7 +2,8 @@
 //!
 //! A writer that finds the log lock taken leaves its batch in the queue as a [`WriteJob`]. The next
 //! holder of the lock takes what waits as one [`WriteGroup`]. A batch that is offered to its writer
-//! is a [`Part`] of the group's [`Assembly`]. The queue itself is [`esker_sync::handover`].
+//! is an [`OfferedBatch`] of the group's [`InsertGroup`]. The queue itself is
+//! [`esker_sync::handover`].
 //!
 //! Invariants: a follower is told after its group was published, once; its batch is back in its job
 //! before.
@@ -29,7 +30,7 @@ pub(crate) struct WriteJob {
     pub(super) batch: Option<WriteBatch>,
     pub(super) touched: BatchFamilies,
     pub(super) options: WriteOptions,
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<OfferedBatch>,
     pub(super) outcome: Outcome,
 }
 
@@ -81,7 +82,7 @@ pub(super) struct Member {
 
 /// A group that several threads insert.
 #[derive(Debug)]
-pub(super) struct Assembly {
+pub(super) struct InsertGroup {
     /// Threads and batches that are not done.
     pub(super) pending: AtomicUsize,
     pub(super) group: Mutex<Option<WriteGroup>>,
@@ -89,9 +90,9 @@ pub(super) struct Assembly {
 
 /// A batch that is offered to its writer.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct OfferedBatch {
     pub(super) first: Seq,
-    pub(super) assembly: Arc<Assembly>,
+    pub(super) assembly: Arc<InsertGroup>,
 }
 
 impl WriteGroup {

@@ -9,7 +9,7 @@
 //! before. Thread-safety: everything may be called by any thread.
 
 use super::WriteEnv;
-use super::group::{Assembly, Follower, Member, Outcome, Part, WriteGroup, WriteJob};
+use super::group::{Follower, InsertGroup, Member, OfferedBatch, Outcome, WriteGroup, WriteJob};
 use super::sequence::Sequence;
 use esker_format::batch::WriteBatch;
 use esker_status::Result;
@@ -63,7 +63,7 @@ impl<E: WriteEnv> Insertion<'_, E> {
         &self,
         group: &mut WriteGroup,
         own: Option<&WriteBatch>,
-    ) -> Option<Arc<Assembly>> {
+    ) -> Option<Arc<InsertGroup>> {
         let is_large = |batch: &WriteBatch| batch.count() >= LARGE_RECORDS;
         if group.count < 2 * u64::from(LARGE_RECORDS) || thread::parallelism() < 2 {
             return None;
@@ -79,14 +79,14 @@ impl<E: WriteEnv> Insertion<'_, E> {
         if offered.is_empty() {
             return None;
         }
-        let assembly = Arc::new(Assembly {
+        let assembly = Arc::new(InsertGroup {
             pending: AtomicUsize::new(1 + offered.len()),
             group: Mutex::new(Rank::LEAF, None),
         });
         for member in offered {
             member.follower.with_job(|job| {
                 job.batch = member.batch.take();
-                job.part = Some(Part {
+                job.part = Some(OfferedBatch {
                     first: member.first,
                     assembly: Arc::clone(&assembly),
                 });
@@ -101,7 +101,7 @@ impl<E: WriteEnv> Insertion<'_, E> {
     fn assemble(
         &self,
         mut group: WriteGroup,
-        assembly: &Arc<Assembly>,
+        assembly: &Arc<InsertGroup>,
         waits: bool,
     ) -> Option<Arc<Follower>> {
         let mut finished = 1;
@@ -120,7 +120,7 @@ impl<E: WriteEnv> Insertion<'_, E> {
     }
 
     /// Inserts the batch that was offered to `follower`, by the leader or by its writer.
-    fn insert_offered(&self, follower: &Follower) -> Option<Part> {
+    fn insert_offered(&self, follower: &Follower) -> Option<OfferedBatch> {
         let (batch, part) = follower.with_job(|job| (job.batch.take(), job.part.take()));
         let (Some(batch), Some(part)) = (batch, part) else {
             return None;
@@ -143,7 +143,7 @@ impl<E: WriteEnv> Insertion<'_, E> {
         }
     }
 
-    fn finish_parts(&self, assembly: &Assembly, n: usize) {
+    fn finish_parts(&self, assembly: &InsertGroup, n: usize) {
         let is_last = assembly.pending.fetch_sub(n, Ordering::AcqRel) == n;
         if is_last || seeded(Bug::PublishBesideFollower) {
             let group = assembly.group.lock().take();

@@ -6,7 +6,7 @@
 use super::GroupRecord;
 use super::log_state::LogState;
 use super::perf_timing;
-use super::prepared::Prepared;
+use super::prepared::PreparedTransactions;
 use crate::family::backpressure::admission::Admission;
 use crate::health::{ErrorSource, Health};
 use crate::observe::{HistogramId, PerfMetric, Statistics, Ticker};
@@ -28,7 +28,7 @@ pub(crate) struct Log {
     /// Figures of what went through.
     pub(crate) counters: WriteCounters,
     /// Transactions that are prepared.
-    pub(crate) prepared: Prepared,
+    pub(crate) prepared: PreparedTransactions,
     /// Some write went past the log since the database was opened.
     unlogged: Arc<AtomicBool>,
 }
@@ -48,7 +48,7 @@ impl Log {
             admission,
             numbers,
             counters: WriteCounters::default(),
-            prepared: Prepared::new(),
+            prepared: PreparedTransactions::new(),
             unlogged: Arc::new(AtomicBool::new(false)),
         }
     }

@@ -47,12 +47,12 @@ impl AliveLog {
 #[derive(Debug)]
 pub(crate) struct OldLog {
     number: FileNo,
-    state: Mutex<Sure>,
+    state: Mutex<SyncState>,
 }
 
 /// Whether what a log holds survives power loss.
 #[derive(Debug)]
-enum Sure {
+enum SyncState {
     NotYet(Box<LogWriter>),
     Yes,
     /// Unknown, and a second sync would not tell.
@@ -64,20 +64,20 @@ impl OldLog {
     /// Does not wait.
     fn is_reusable(&self) -> bool {
         let state = self.state.try_lock();
-        state.is_some_and(|state| !matches!(*state, Sure::Unknown(_)))
+        state.is_some_and(|state| !matches!(*state, SyncState::Unknown(_)))
     }
 
     /// Makes what it holds survive power loss. Waits for another thread that does so already.
     pub(crate) fn sync(&self) -> Result<()> {
         let mut state = self.state.lock();
         let done = match &mut *state {
-            Sure::NotYet(writer) => writer.sync().and_then(|()| writer.close()),
-            Sure::Yes => return Ok(()),
-            Sure::Unknown(e) => return Err(e.clone()),
+            SyncState::NotYet(writer) => writer.sync().and_then(|()| writer.close()),
+            SyncState::Yes => return Ok(()),
+            SyncState::Unknown(e) => return Err(e.clone()),
         };
         *state = match &done {
-            Ok(()) => Sure::Yes,
-            Err(e) => Sure::Unknown(e.clone()),
+            Ok(()) => SyncState::Yes,
+            Err(e) => SyncState::Unknown(e.clone()),
         };
         done
     }
@@ -86,7 +86,7 @@ impl OldLog {
 /// Obsolete logs. Those that are open are closed with it, which takes milliseconds where
 /// they are mapped: not under the log lock, which writers need.
 #[derive(Debug)]
-pub(crate) struct Released {
+pub(crate) struct ReleasedLogs {
     pub(crate) logs: Vec<AliveLog>,
     pub(crate) files: Vec<Arc<OldLog>>,
 }
@@ -112,7 +112,7 @@ pub(crate) struct LogState {
     /// its first batch.
     timestamp_sizes: Vec<(FamilyId, u16)>,
     /// What goes in front of the next record.
-    to_say: Option<ToSay>,
+    to_say: Option<PendingLink>,
     /// Something is in the MANIFEST that no log has, and no log says that the MANIFEST goes so far.
     is_behind_manifest: bool,
     wal_link: Arc<WalManifestLink>,
@@ -126,7 +126,7 @@ pub(crate) struct LogState {
 
 /// What a log still has to say: with the MANIFEST as it is when a record comes.
 #[derive(Clone, Copy, Debug)]
-enum ToSay {
+enum PendingLink {
     Begin { own: FileNo, before: Predecessor },
     Mark,
 }
@@ -340,8 +340,8 @@ impl LogState {
         let broken = self.broken.take();
         if let Some(old) = self.writer.replace(writer) {
             let sure = match &broken {
-                Some(e) => Sure::Unknown(e.clone()),
-                None => Sure::NotYet(Box::new(old)),
+                Some(e) => SyncState::Unknown(e.clone()),
+                None => SyncState::NotYet(Box::new(old)),
             };
             self.unsynced.push(Arc::new(OldLog {
                 number: number_before,
@@ -358,7 +358,8 @@ impl LogState {
             bytes: old.bytes,
         });
         let own = number;
-        self.to_say = (!seeded(Bug::WalPredecessorUnsaid)).then_some(ToSay::Begin { own, before });
+        self.to_say =
+            (!seeded(Bug::WalPredecessorUnsaid)).then_some(PendingLink::Begin { own, before });
         self.alive.push_back(AliveLog {
             number,
             bytes: 0,
@@ -403,7 +404,7 @@ impl LogState {
 
     /// The next record comes behind a word on the MANIFEST: something is in there that no log has.
     pub(crate) fn mention_manifest(&mut self) {
-        self.to_say.get_or_insert(ToSay::Mark);
+        self.to_say.get_or_insert(PendingLink::Mark);
         self.is_behind_manifest = true;
     }
 
@@ -538,7 +539,7 @@ impl LogState {
 
     /// Forgets the logs below `number`, which no recovery needs any more, and returns them for
     /// deletion.
-    pub(crate) fn release_before(&mut self, number: FileNo) -> Released {
+    pub(crate) fn release_before(&mut self, number: FileNo) -> ReleasedLogs {
         let keep = self.alive.back().map_or(number, |l| l.number.min(number));
         let mut logs = Vec::new();
         while let Some(log) = self.alive.front().copied() {
@@ -556,7 +557,7 @@ impl LogState {
             let own = files.iter().find(|old| old.number == log.number);
             log.recyclable &= own.is_none_or(|old| old.is_reusable());
         }
-        Released { logs, files }
+        ReleasedLogs { logs, files }
     }
 
     /// The database closes, with `next` as the sequence that would come: the log's last record.
@@ -604,7 +605,7 @@ impl LogState {
 #[cold]
 fn say(
     writer: &mut LogWriter,
-    what: ToSay,
+    what: PendingLink,
     wal_link: &WalManifestLink,
     batch: &[&[u8]],
 ) -> Result<()> {
@@ -612,12 +613,12 @@ fn say(
     let seq = seq.map_or(Seq::ZERO, |bytes| Seq(u64::from_le_bytes(*bytes)));
     let manifest = wal_link.manifest();
     let tie = match what {
-        ToSay::Begin { own, before } => LinkRecord::Begin {
+        PendingLink::Begin { own, before } => LinkRecord::Begin {
             own,
             before,
             manifest,
         },
-        ToSay::Mark => LinkRecord::Mark(manifest),
+        PendingLink::Mark => LinkRecord::Mark(manifest),
     };
     writer.add_record(&tie.encode(seq))
 }

@@ -36,7 +36,7 @@
 //! the log lock.
 
 pub(crate) mod apply;
-mod crowd;
+mod contention;
 pub(crate) mod group;
 mod insertion;
 pub(crate) mod log;

@@ -44,7 +44,7 @@ pub(crate) struct Limits {
 
 /// A reason to wait for writers that are at the log already.
 #[derive(Debug)]
-pub(crate) enum Obstacle {
+pub(crate) enum WaitCause {
     /// Administration, or memory of memtables: no writer may go on.
     Everybody,
     /// A family admits no writers.
@@ -368,12 +368,12 @@ impl WriteEnv for WritePath {
 }
 
 impl WriteGate for WritePath {
-    type Obstacle = Obstacle;
+    type Obstacle = WaitCause;
 
     /// Switches memtables that are full, and says what has to be waited for first, of all writers
     /// or of the leader's own batch. Queued writers that have to wait for a family step aside.
     #[inline]
-    fn make_room(&self, log: &mut LogState, next: &NextGroup<'_>) -> Result<Option<Obstacle>> {
+    fn make_room(&self, log: &mut LogState, next: &NextGroup<'_>) -> Result<Option<WaitCause>> {
         if self.memtables.is_any_full() {
             self.switch_full(log)?;
         }
@@ -389,7 +389,7 @@ impl WriteGate for WritePath {
                 self.free_memory(log, next.options)?;
                 if self.buffers.must_stall() {
                     check_any_callback()?;
-                    return Ok(Some(Obstacle::Everybody));
+                    return Ok(Some(WaitCause::Everybody));
                 }
             }
         }
@@ -401,7 +401,7 @@ impl WriteGate for WritePath {
         if let Some(family) = stops {
             check_callback(&family)?;
             self.admission.check_wait(&self.log.health, next.options)?;
-            return Ok(Some(Obstacle::Family(family)));
+            return Ok(Some(WaitCause::Family(family)));
         }
         if self.stops.is_stopped() {
             if next.options.no_slowdown {
@@ -411,7 +411,7 @@ impl WriteGate for WritePath {
                 return Err(Error::shutdown());
             }
             check_any_callback()?;
-            return Ok(Some(Obstacle::Everybody));
+            return Ok(Some(WaitCause::Everybody));
         }
         self.log.health.check_writable()?;
         Ok(None)
@@ -436,7 +436,7 @@ impl WriteGate for WritePath {
     /// Waits at most a tenth of a second, but for the end of administration where the batch is not
     /// in the queue.
     #[cold]
-    fn wait(&self, obstacle: &Obstacle, is_queued: bool, held: &mut StallGuard<'_>) {
+    fn wait(&self, obstacle: &WaitCause, is_queued: bool, held: &mut StallGuard<'_>) {
         if self.stops.is_stopped() {
             if !is_queued {
                 return self.wait_for_stop_writers(held);
@@ -447,7 +447,7 @@ impl WriteGate for WritePath {
         } else if self.buffers.must_stall() {
             let reason = StallReason::of_database(StallCause::WriteBufferManagerLimit);
             held.during(reason, || self.buffers.wait());
-        } else if let Obstacle::Family(family) = obstacle {
+        } else if let WaitCause::Family(family) = obstacle {
             self.admission.wait_stopped(family, held);
         }
     }

@@ -7,7 +7,7 @@
 //! tables. What is still prepared is written into each new log at its start, so that the newest log
 //! has all of it. Recovery also understands a commit by name, as RocksDB writes it.
 //!
-//! Thread-safety: [`Prepared`] changes under the log lock only.
+//! Thread-safety: [`PreparedTransactions`] changes under the log lock only.
 
 use super::log_state::LogState;
 use esker_format::Seq;
@@ -18,12 +18,12 @@ use esker_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 
 /// Names and batches.
-pub(crate) type Named = BTreeMap<Vec<u8>, WriteBatch>;
+pub(crate) type NamedBatches = BTreeMap<Vec<u8>, WriteBatch>;
 
 /// The sections of logs that are replayed.
 #[derive(Debug, Default)]
 pub(crate) struct Sections {
-    prepared: Named,
+    prepared: NamedBatches,
     open: Option<WriteBatch>,
     were_met: bool,
 }
@@ -106,31 +106,31 @@ impl Sections {
     }
 
     /// What is prepared at the end of the logs.
-    pub(crate) fn into_prepared(self) -> Named {
+    pub(crate) fn into_prepared(self) -> NamedBatches {
         self.prepared
     }
 }
 
 /// What is prepared in an open database.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedTransactions {
     /// By name: the log record that prepares it anew.
-    records: Mutex<Named>,
+    records: Mutex<NamedBatches>,
     /// What recovery found and no application has taken over.
-    recovered: Mutex<Named>,
+    recovered: Mutex<NamedBatches>,
 }
 
-impl Prepared {
+impl PreparedTransactions {
     pub(crate) fn new() -> Self {
-        Prepared {
-            records: Mutex::new(Rank::LEAF, Named::new()),
-            recovered: Mutex::new(Rank::LEAF, Named::new()),
+        PreparedTransactions {
+            records: Mutex::new(Rank::LEAF, NamedBatches::new()),
+            recovered: Mutex::new(Rank::LEAF, NamedBatches::new()),
         }
     }
 
     /// Takes what recovery found.
-    pub(crate) fn adopt(&self, found: Named) -> Result<()> {
-        let mut records = Named::new();
+    pub(crate) fn adopt(&self, found: NamedBatches) -> Result<()> {
+        let mut records = NamedBatches::new();
         for (name, batch) in &found {
             records.insert(name.clone(), record_of(name, batch)?);
         }
@@ -140,7 +140,7 @@ impl Prepared {
     }
 
     /// What recovery found, once.
-    pub(crate) fn take_recovered(&self) -> Named {
+    pub(crate) fn take_recovered(&self) -> NamedBatches {
         std::mem::take(&mut *self.recovered.lock())
     }
 

@@ -6,10 +6,10 @@
 //! leader, which serves the queue when it is done with its own group. So a writer sleeps at most
 //! once for a write, and is woken when that is done. The mechanism is [`esker_sync::handover`].
 //!
-//! Invariant: whoever releases the log lock calls the front of the queue, or has a [`Duty`] to.
-//! Thread-safety: everything may be called by any thread.
+//! Invariant: whoever releases the log lock calls the front of the queue, or has a
+//! [`LeaderHandover`] to. Thread-safety: everything may be called by any thread.
 
-use super::crowd::Crowd;
+use super::contention::WriterContention;
 use super::group::{Follower, Member, Outcome, WriteGroup, WriteJob};
 use super::insertion::Insertion;
 use super::perf_timing;
@@ -56,7 +56,7 @@ pub(crate) struct WriteQueue<L> {
     pub(super) sequence: Arc<Sequence>,
     /// The log is being synced: a writer that queues may sleep at once.
     is_syncing: AtomicBool,
-    crowd: Crowd,
+    contention: WriterContention,
     /// Most bytes that a leader takes from the queue in one group.
     group_bytes_max: usize,
     clock: Arc<dyn Clock>,
@@ -96,10 +96,10 @@ impl<'a, L> LogGuard<'a, L> {
     /// Lets the next leader have the log: one that is awake, or one that sleeps when this one will
     /// be busy for long.
     #[inline]
-    pub(super) fn release(mut self, for_long: bool) -> Duty<'a, L> {
+    pub(super) fn release(mut self, for_long: bool) -> LeaderHandover<'a, L> {
         drop(self.state.take());
         self.queue.waiting.call_front(for_long);
-        Duty(Some(self.queue))
+        LeaderHandover(Some(self.queue))
     }
 
     /// Runs `wait` without the lock.
@@ -116,15 +116,15 @@ impl<'a, L> LogGuard<'a, L> {
 
 /// The duty of a leader that has released the log lock: those that queue get a leader.
 #[derive(Debug)]
-pub(super) struct Duty<'a, L>(Option<&'a WriteQueue<L>>);
+pub(super) struct LeaderHandover<'a, L>(Option<&'a WriteQueue<L>>);
 
-impl<L> Duty<'_, L> {
+impl<L> LeaderHandover<'_, L> {
     fn fulfil(mut self) {
         self.0 = None;
     }
 }
 
-impl<L> Drop for Duty<'_, L> {
+impl<L> Drop for LeaderHandover<'_, L> {
     #[inline]
     fn drop(&mut self) {
         if let Some(queue) = self.0
@@ -147,7 +147,7 @@ impl<L> WriteQueue<L> {
             waiting: WaitQueue::new(ranks::WRITE_QUEUE),
             sequence,
             is_syncing: AtomicBool::new(false),
-            crowd: Crowd::new(),
+            contention: WriterContention::new(),
             group_bytes_max,
             clock,
         }
@@ -172,7 +172,7 @@ impl<L> WriteQueue<L> {
     /// At the end of a write: yields when the thread has run for long beside many.
     #[inline]
     pub(super) fn share_processor(&self) {
-        self.crowd.share_processor(&*self.clock);
+        self.contention.share_processor(&*self.clock);
     }
 
     /// Writes a batch that was admitted. Returns `held` when one of its families was closed
@@ -227,7 +227,7 @@ impl<L> WriteQueue<L> {
         touched: BatchFamilies,
         mut held: StallGuard<'h>,
     ) -> Result<Option<StallGuard<'h>>> {
-        self.crowd.note_wait(self.clock.now_ns());
+        self.contention.note_wait(self.clock.now_ns());
         let follower = self.waiting.push(WriteJob {
             batch: Some(std::mem::take(batch)),
             touched,
@@ -534,7 +534,7 @@ impl<L> WriteQueue<L> {
         env: &E,
         group: WriteGroup,
         own: Option<&WriteBatch>,
-        duty: Duty<'_, L>,
+        duty: LeaderHandover<'_, L>,
     ) -> Result<()> {
         let mut done = Ok(());
         let waits_for = if group.members.is_empty() {
@@ -562,7 +562,7 @@ impl<L> WriteQueue<L> {
     /// A leader is done with its own group: leads the groups of those that sleep in the queue, a
     /// few of them.
     #[inline]
-    fn serve<E: WriteGate<Log = L>>(&self, env: &E, duty: Duty<'_, L>) {
+    fn serve<E: WriteGate<Log = L>>(&self, env: &E, duty: LeaderHandover<'_, L>) {
         if self.waiting.is_empty() {
             duty.fulfil();
         } else {
@@ -571,7 +571,7 @@ impl<L> WriteQueue<L> {
     }
 
     #[cold]
-    fn serve_queue<E: WriteGate<Log = L>>(&self, env: &E, duty: Duty<'_, L>) {
+    fn serve_queue<E: WriteGate<Log = L>>(&self, env: &E, duty: LeaderHandover<'_, L>) {
         for _ in 0..SERVED_GROUPS {
             // The sync of others takes too long.
             match self.waiting.front(|job| job.options.sync) {

@@ -10,7 +10,7 @@ mod writer;
 
 pub use esker_format::log::{Predecessor, RecoveryMode};
 pub use reader::{Damage, LogReader, LogReaderOptions, ReadOutcome};
-pub use recovery::{Action, Replayed, action_on_damage};
+pub use recovery::{Action, ReplayStep, action_on_damage};
 pub use writer::{LogWriter, LogWriterOptions};
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) mod recycled_tail;
 mod window;
 
 use recycled_tail::{Leftover, is_ours};
-use window::Window;
+use window::LogWindow;
 
 /// How a log is read.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +96,7 @@ pub enum ReadOutcome<'a> {
 #[derive(Debug)]
 pub(super) enum Step {
     Record {
-        place: Place,
+        place: RecordPlace,
         offset: u64,
         /// Of more than one fragment.
         is_pieced: bool,
@@ -115,7 +115,7 @@ pub(super) enum Step {
 
 /// Where the bytes of a record are.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum RecordPlace {
     Chunk(Range<usize>),
     Scratch,
 }
@@ -128,7 +128,7 @@ struct Physical {
     offset: u64,
 }
 
-enum Parsed {
+enum ParsedRecord {
     Record(Physical),
     Step(Step),
     Again,
@@ -137,7 +137,7 @@ enum Parsed {
 /// Reads a log from front to back.
 #[derive(Debug)]
 pub struct LogReader {
-    window: Window,
+    window: LogWindow,
     options: LogReaderOptions,
     /// Start of the record whose fragments are being collected.
     fragments: Option<u64>,
@@ -160,7 +160,7 @@ impl LogReader {
     /// Reads `file` from its start.
     pub fn new(file: Arc<dyn RandomAccessFile>, options: LogReaderOptions) -> LogReader {
         LogReader {
-            window: Window::new(file),
+            window: LogWindow::new(file),
             options,
             fragments: None,
             scratch: Vec::new(),
@@ -236,19 +236,19 @@ impl LogReader {
         &*self.window.file
     }
 
-    pub(super) fn bytes(&self, place: &Place) -> &[u8] {
+    pub(super) fn bytes(&self, place: &RecordPlace) -> &[u8] {
         match place {
-            Place::Chunk(range) => &self.window.chunk[range.clone()],
-            Place::Scratch => &self.scratch,
+            RecordPlace::Chunk(range) => &self.window.chunk[range.clone()],
+            RecordPlace::Scratch => &self.scratch,
         }
     }
 
     pub(super) fn step(&mut self) -> Result<Step> {
         loop {
             let record = match self.parse()? {
-                Parsed::Record(record) => record,
-                Parsed::Step(step) => return Ok(step),
-                Parsed::Again => continue,
+                ParsedRecord::Record(record) => record,
+                ParsedRecord::Step(step) => return Ok(step),
+                ParsedRecord::Again => continue,
             };
             if let Some(step) = self.take(record)? {
                 return Ok(step);
@@ -257,13 +257,13 @@ impl LogReader {
     }
 
     /// Finds and verifies the next physical record.
-    fn parse(&mut self) -> Result<Parsed> {
+    fn parse(&mut self) -> Result<ParsedRecord> {
         if self.window.pos == self.window.chunk.len() {
             if !self.window.eof {
                 self.window.read_more()?;
-                return Ok(Parsed::Again);
+                return Ok(ParsedRecord::Again);
             }
-            return Ok(Parsed::Step(match self.zeros.take() {
+            return Ok(ParsedRecord::Step(match self.zeros.take() {
                 Some(from) => self.zeros_from(from, Step::TornTail, "the log ends in zeros"),
                 None => self.finish_at_eof(0, "the log ends inside a record"),
             }));
@@ -297,7 +297,7 @@ impl LogReader {
                 return self.give_up(|r| r.drop_block("bytes in the trailer of a block"));
             }
             self.window.pos = end;
-            return Ok(Parsed::Again);
+            return Ok(ParsedRecord::Again);
         }
         let kind = block[HEADER_LEN - 1];
         let len = usize::from(u16::from_le_bytes([block[4], block[5]]));
@@ -331,10 +331,10 @@ impl LogReader {
             }
             self.window.pos = end;
             return Ok(match self.lose_fragments("error in middle of record") {
-                Some(step) => Parsed::Step(step),
+                Some(step) => ParsedRecord::Step(step),
                 None => {
                     self.zeros.get_or_insert(offset);
-                    Parsed::Again
+                    ParsedRecord::Again
                 }
             });
         }
@@ -349,10 +349,10 @@ impl LogReader {
         if is_old {
             self.recycled |= is_known_recyclable;
             self.window.pos += header_len + len;
-            return Ok(Parsed::Step(self.old_record(offset)));
+            return Ok(ParsedRecord::Step(self.old_record(offset)));
         }
         let payload = self.window.pos + header_len..self.window.pos + header_len + len;
-        Ok(Parsed::Record(Physical {
+        Ok(ParsedRecord::Record(Physical {
             kind,
             end: payload.end,
             payload,
@@ -422,13 +422,13 @@ impl LogReader {
 
     fn take_full(&mut self, r: Physical) -> Result<Step> {
         let place = match &mut self.decoder {
-            None => Place::Chunk(r.payload.clone()),
+            None => RecordPlace::Chunk(r.payload.clone()),
             Some(decoder) => {
                 decoder.reset()?;
                 self.scratch.clear();
                 let fragment = &self.window.chunk[r.payload.clone()];
                 match decoder.decode(fragment, self.options.max_record_len, &mut self.scratch) {
-                    Ok(true) => Place::Scratch,
+                    Ok(true) => RecordPlace::Scratch,
                     Ok(false) => return Ok(bad(&r, "a compressed record is not complete")),
                     Err(e) => return Ok(bad(&r, e.message())),
                 }
@@ -466,7 +466,7 @@ impl LogReader {
         self.valid_end = self.window.offset();
         self.position = self.valid_end;
         Step::Record {
-            place: Place::Scratch,
+            place: RecordPlace::Scratch,
             offset,
             is_pieced: true,
         }
@@ -539,16 +539,16 @@ impl LogReader {
 
     /// Bytes that are no record of this log where one should be: they end it, or they are damage,
     /// which `report` gives up.
-    fn give_up(&mut self, report: impl FnOnce(&mut Self) -> Step) -> Result<Parsed> {
+    fn give_up(&mut self, report: impl FnOnce(&mut Self) -> Step) -> Result<ParsedRecord> {
         let leftover = if self.recycled {
             Leftover::of(&mut self.window, self.options.log_number)?
         } else {
             Leftover::Damage
         };
         Ok(match leftover {
-            Leftover::Damage => Parsed::Step(report(self)),
-            Leftover::Changed => Parsed::Again,
-            Leftover::OlderLog => Parsed::Step(self.recycled_tail()),
+            Leftover::Damage => ParsedRecord::Step(report(self)),
+            Leftover::Changed => ParsedRecord::Again,
+            Leftover::OlderLog => ParsedRecord::Step(self.recycled_tail()),
         })
     }
 

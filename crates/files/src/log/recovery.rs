@@ -7,7 +7,7 @@
 //! | point in time | stops the replay | stops the replay |
 //! | skip any corrupted records | ends this log | is skipped |
 //!
-//! An old record of a reused file is not damage ([`Replayed::RecycledTail`]), nor are bytes in it
+//! An old record of a reused file is not damage ([`ReplayStep::RecycledTail`]), nor are bytes in it
 //! that are no record when none of its own follows and they do not say that they are one. They end
 //! the log where tails are tolerated and when skipping, which reads over old records to the end. In
 //! point-in-time recovery they stop the replay, since only the next log's first sequence shows that
@@ -51,7 +51,7 @@ pub fn action_on_damage(mode: RecoveryMode, torn_tail: bool, recycled: bool) -> 
 
 /// What a log has next, under a recovery mode.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Replayed<'a> {
+pub enum ReplayStep<'a> {
     /// A whole record.
     Record {
         /// Its bytes, decompressed.
@@ -83,7 +83,7 @@ pub enum Replayed<'a> {
 impl LogReader {
     /// Like [`LogReader::next`], with the mode applied: damage that the mode does not allow is an
     /// error naming file and offset.
-    pub fn replay(&mut self, mode: RecoveryMode) -> Result<Replayed<'_>> {
+    pub fn replay(&mut self, mode: RecoveryMode) -> Result<ReplayStep<'_>> {
         let step = loop {
             match self.step()? {
                 Step::OldRecord { .. } if mode == RecoveryMode::SkipAnyCorruptedRecords => {}
@@ -96,31 +96,31 @@ impl LogReader {
                 offset,
                 is_pieced,
             } => {
-                return Ok(Replayed::Record {
+                return Ok(ReplayStep::Record {
                     bytes: self.bytes(&place),
                     offset,
                     may_be_stale: !self.is_recycled()
                         && (is_pieced || offset.is_multiple_of(SECTOR)),
                 });
             }
-            Step::TimestampSizes(sizes) => return Ok(Replayed::TimestampSizes(sizes)),
-            Step::Predecessor(p) => return Ok(Replayed::Predecessor(p)),
+            Step::TimestampSizes(sizes) => return Ok(ReplayStep::TimestampSizes(sizes)),
+            Step::Predecessor(p) => return Ok(ReplayStep::Predecessor(p)),
             Step::OldRecord { .. } if mode == RecoveryMode::AbsoluteConsistency => {
-                return Ok(Replayed::End(None));
+                return Ok(ReplayStep::End(None));
             }
-            Step::OldRecord { offset } => return Ok(Replayed::RecycledTail(of_older(offset, 0))),
+            Step::OldRecord { offset } => return Ok(ReplayStep::RecycledTail(of_older(offset, 0))),
             Step::RecycledTail(damage) if mode == RecoveryMode::AbsoluteConsistency => {
                 (damage, false)
             }
-            Step::RecycledTail(damage) => return Ok(Replayed::RecycledTail(damage)),
-            Step::End => return Ok(Replayed::End(None)),
+            Step::RecycledTail(damage) => return Ok(ReplayStep::RecycledTail(damage)),
+            Step::End => return Ok(ReplayStep::End(None)),
             Step::TornTail(damage) => (damage, true),
             Step::Damaged(damage) => (damage, false),
         };
         match action_on_damage(mode, torn_tail, self.is_recycled()) {
-            Action::Continue => Ok(Replayed::Skipped(damage)),
-            Action::EndLog => Ok(Replayed::End(Some(damage))),
-            Action::StopReplay => Ok(Replayed::Stop(damage)),
+            Action::Continue => Ok(ReplayStep::Skipped(damage)),
+            Action::EndLog => Ok(ReplayStep::End(Some(damage))),
+            Action::StopReplay => Ok(ReplayStep::Stop(damage)),
             Action::Fail => Err(damage.to_error(self.file().path())),
         }
     }

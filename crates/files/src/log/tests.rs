@@ -75,10 +75,10 @@ fn replay(bytes: &[u8], mode: RecoveryMode) -> (usize, &'static str) {
     let mut n = 0;
     loop {
         match reader.replay(mode) {
-            Ok(Replayed::Record { .. }) => n += 1,
-            Ok(Replayed::End(_)) => return (n, "end"),
-            Ok(Replayed::Stop(_)) => return (n, "stop"),
-            Ok(Replayed::RecycledTail(_)) => return (n, "remains"),
+            Ok(ReplayStep::Record { .. }) => n += 1,
+            Ok(ReplayStep::End(_)) => return (n, "end"),
+            Ok(ReplayStep::Stop(_)) => return (n, "stop"),
+            Ok(ReplayStep::RecycledTail(_)) => return (n, "remains"),
             Ok(_) => {}
             Err(e) => {
                 assert!(

@@ -25,7 +25,7 @@ use esker_format::properties::{
 use esker_format::unique_id::UniqueId;
 use esker_format::{InternalKey, RawTombstone, Seq, ValueType, timestamp};
 use esker_status::{Error, Result};
-use esker_sync::memory::{Counted, Gauge};
+use esker_sync::memory::{CountedBytes, Gauge};
 use std::collections::BTreeMap;
 
 const PAGE: usize = 4096;
@@ -90,7 +90,7 @@ pub struct TableBuilder {
     timestamp_size: usize,
     deviation_limit: usize,
     /// The entries that it has, as of the last block.
-    counted: Counted,
+    counted: CountedBytes,
 }
 
 fn invalid(why: impl Into<String>) -> Error {
@@ -178,7 +178,7 @@ impl TableBuilder {
             props: TableProperties::default(),
             seqs: None,
             timestamp_size: options.order.timestamp_size(),
-            counted: Counted::new(&TABLE_BUILDERS, 0),
+            counted: CountedBytes::new(&TABLE_BUILDERS, 0),
             deviation_limit: (t.block_size * (100 - t.block_size_deviation.min(100) as usize))
                 .div_ceil(100),
             options,

@@ -51,7 +51,7 @@ pub use options::{
     TableReaderOptions,
 };
 pub use reader::{Meta, TableReader};
-pub use salvage::{Damage, Salvage, SalvageCounts, SalvageOptions};
+pub use salvage::{DamagedRange, Salvage, SalvageCounts, SalvageOptions};
 pub use stages::{Stage, StageClock, StageTimes};
 pub use walks::WalkLengths;
 pub use warm::{LoadThrottle, LoadedBlocks};

@@ -13,7 +13,7 @@ use super::block_file::BlockFile;
 use super::context::ReadContext;
 use super::options::TableOptions;
 use super::stages::StageClock;
-use super::windows::{LARGE_BLOCK, PendingWindow, StoredBlock, Window, Windows};
+use super::windows::{LARGE_BLOCK, PendingWindow, StoredBlock, TableWindow, Windows};
 use esker_env::{DIRECT_ALIGN, RandomAccessFile};
 use esker_format::block::BlockHandle;
 use esker_status::Result;
@@ -42,7 +42,7 @@ pub(super) struct Prefetch {
     /// A read for a seek.
     begun: Option<PendingWindow>,
     /// The window of the last read.
-    arrived: Option<Window>,
+    arrived: Option<TableWindow>,
 }
 
 impl Prefetch {
@@ -164,7 +164,7 @@ impl Prefetch {
         {
             self.arrived = None;
             let (start, len) = self.span(blocks, offset, len, blocks.read_ahead());
-            self.arrived = Some(Window::read(&*blocks.file, start, len)?);
+            self.arrived = Some(TableWindow::read(&*blocks.file, start, len)?);
         }
         Ok(self.arrived(offset, len))
     }

@@ -50,7 +50,7 @@ pub struct SalvageOptions {
 
 /// A place where nothing could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damage {
+pub struct DamagedRange {
     /// Where it begins in the file.
     pub offset: u64,
     /// Its bytes, as far as they are known.
@@ -71,7 +71,7 @@ pub struct SalvageCounts {
     /// The blocks that they were in.
     pub blocks: u64,
     /// The places that were left out, in the order of the file.
-    pub damages: Vec<Damage>,
+    pub damages: Vec<DamagedRange>,
     /// The last user key.
     pub last: Option<Vec<u8>>,
 }
@@ -418,9 +418,9 @@ impl Salvage {
         let mut out = SalvageCounts::default();
         let mut last: Vec<u8> = Vec::new();
         // Damages whose end is not known yet.
-        let mut open: Vec<Damage> = Vec::new();
+        let mut open: Vec<DamagedRange> = Vec::new();
         for place in &self.places {
-            let damage = |why: String, bytes, before| Damage {
+            let damage = |why: String, bytes, before| DamagedRange {
                 offset: place.offset(),
                 bytes,
                 after: (!last.is_empty()).then(|| user_key(&last).to_vec()),

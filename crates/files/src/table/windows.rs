@@ -42,18 +42,18 @@ impl StoredBlock<'_> {
 
 /// A part of the file in memory.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct TableWindow {
     start: u64,
     bytes: ReadBuffer,
 }
 
-impl Window {
+impl TableWindow {
     /// Reads `len` bytes from `start`; both are multiples of what direct I/O wants.
     pub(super) fn read(file: &dyn RandomAccessFile, start: u64, len: usize) -> Result<Self> {
         let mut buffer = AlignedBuf::new(len);
         let got = file.read_at(start, &mut buffer.as_mut_slice()[..len]);
         let bytes = PendingRead::done(buffer, got).wait()?;
-        Ok(Window { start, bytes })
+        Ok(TableWindow { start, bytes })
     }
 
     fn end(&self) -> u64 {
@@ -80,7 +80,7 @@ pub(super) struct PendingWindow {
 }
 
 impl PendingWindow {
-    /// Begins to read `len` bytes from `start`, as [`Window::read`] takes them.
+    /// Begins to read `len` bytes from `start`, as [`TableWindow::read`] takes them.
     pub(super) fn begin(file: &Arc<dyn RandomAccessFile>, start: u64, len: usize) -> Self {
         PendingWindow {
             start,
@@ -95,8 +95,8 @@ impl PendingWindow {
     }
 
     /// Waits until it is there.
-    pub(super) fn wait(self) -> Result<Window> {
-        Ok(Window {
+    pub(super) fn wait(self) -> Result<TableWindow> {
+        Ok(TableWindow {
             start: self.start,
             bytes: self.read.wait()?,
         })
@@ -117,7 +117,7 @@ pub(super) struct Windows {
     /// A handle of its own, where the job does not read through the table's.
     own: Option<Arc<dyn RandomAccessFile>>,
     size: u64,
-    current: Option<Window>,
+    current: Option<TableWindow>,
     next: Option<PendingWindow>,
     /// A block out of two windows, unless it is large.
     joined: Vec<u8>,
@@ -160,7 +160,7 @@ impl Windows {
 
     /// Makes the window that has `offset` the current one; false when the block does not end in it.
     fn move_to(&mut self, of: Source<'_>, offset: u64, len: usize) -> Result<bool> {
-        let has = |w: &Window| offset >= w.start && offset < w.end();
+        let has = |w: &TableWindow| offset >= w.start && offset < w.end();
         if !self.current.as_ref().is_some_and(has) {
             if self.next.as_ref().is_some_and(|next| next.has(offset)) {
                 self.step(of)?;
@@ -181,7 +181,7 @@ impl Windows {
         let least = (offset - start + len as u64).clamp(REQUEST_MIN.min(self.size), self.size);
         let window = span(start, least, of.end);
         self.begin(of, start + window as u64);
-        let read = Window::read(&**of.file, start, window)?;
+        let read = TableWindow::read(&**of.file, start, window)?;
         if read.bytes.as_slice().len() < window {
             self.next = None;
         }

@@ -7,7 +7,7 @@ use crate::input::{Cut, FileOf};
 use crate::mutate::{self, Source};
 use crate::repair;
 use esker_codec::Codec;
-use esker_files::log::{LogReader, LogReaderOptions, LogWriterOptions, ReadOutcome, Replayed};
+use esker_files::log::{LogReader, LogReaderOptions, LogWriterOptions, ReadOutcome, ReplayStep};
 use esker_files::manifest::ManifestReader;
 use esker_format::FileNo;
 use esker_format::edit::VersionEdit;
@@ -155,10 +155,11 @@ fn log(input: &[u8]) {
         loop {
             steps.step();
             match reader.replay(mode) {
-                Err(_) | Ok(Replayed::End(_) | Replayed::Stop(_) | Replayed::RecycledTail(_)) => {
+                Err(_)
+                | Ok(ReplayStep::End(_) | ReplayStep::Stop(_) | ReplayStep::RecycledTail(_)) => {
                     break;
                 }
-                Ok(Replayed::Skipped(damage)) => {
+                Ok(ReplayStep::Skipped(damage)) => {
                     assert!(damage.bytes_dropped <= cut.0.len() as u64)
                 }
                 Ok(_) => {}

@@ -10,7 +10,7 @@ use esker_format::{Cursor, ParsedKey, Seq, ValueType, timestamp};
 use esker_status::{Error, Result};
 
 /// How the collection of operands ended.
-enum Ended {
+enum OperandsEnd {
     /// The input stands on a base of this kind, whose bytes are in `MergeState::base`; `None`: it
     /// is as good as absent.
     AtBase(Option<ValueType>),
@@ -33,7 +33,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
             .ok_or_else(missing_operator)?;
         self.merge.clear();
         let ended = self.collect_operands(previous)?;
-        if let Ended::Skip = ended {
+        if let OperandsEnd::Skip = ended {
             self.merge.clear();
             self.has_current_user_key = false;
             self.skip_input();
@@ -49,7 +49,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
         Ok(())
     }
 
-    fn collect_operands(&mut self, previous: Option<Seq>) -> Result<Ended> {
+    fn collect_operands(&mut self, previous: Option<Seq>) -> Result<OperandsEnd> {
         let mut first = true;
         while self.input.valid() {
             let key = ParsedKey::parse(self.input.key())?;
@@ -57,10 +57,10 @@ impl<C: Cursor> CompactionStream<'_, C> {
             if !first {
                 // Below the history that is kept, older operands are merged into the newest.
                 if !(self.input_is_same_version() || self.is_old && self.input_is_same_key()) {
-                    return Ok(Ended::KeyFinished);
+                    return Ok(OperandsEnd::KeyFinished);
                 }
                 if previous.is_some_and(|p| seq <= p) {
-                    return Ok(Ended::Interrupted);
+                    return Ok(OperandsEnd::Interrupted);
                 }
             }
             if kind != ValueType::Merge {
@@ -71,15 +71,15 @@ impl<C: Cursor> CompactionStream<'_, C> {
             }
             first = false;
             if self.take_operand(seq)? {
-                return Ok(Ended::Skip);
+                return Ok(OperandsEnd::Skip);
             }
             self.advance_input();
             if !self.keep_going() {
-                return Ok(Ended::Interrupted);
+                return Ok(OperandsEnd::Interrupted);
             }
         }
         self.input.status()?;
-        Ok(Ended::KeyFinished)
+        Ok(OperandsEnd::KeyFinished)
     }
 
     /// Adds the input's operand, unless a range deletion or the filter removes it; `true`: skip
@@ -124,15 +124,15 @@ impl<C: Cursor> CompactionStream<'_, C> {
     }
 
     /// The input stands on something that is no operand.
-    fn reach_base(&mut self, seq: Seq, kind: ValueType) -> Result<Ended> {
+    fn reach_base(&mut self, seq: Seq, kind: ValueType) -> Result<OperandsEnd> {
         if !self.merge.is_active() {
-            return Ok(Ended::Interrupted);
+            return Ok(OperandsEnd::Interrupted);
         }
         if self
             .tombstones
             .should_drop(user_key(&self.current_key), seq)
         {
-            return Ok(Ended::AtBase(None));
+            return Ok(OperandsEnd::AtBase(None));
         }
         let value = self.input.value();
         self.merge.base.clear();
@@ -160,15 +160,15 @@ impl<C: Cursor> CompactionStream<'_, C> {
             ValueType::RangeDeletion => {
                 return Err(Error::corruption("a range deletion is among point entries"));
             }
-            _ => return Ok(Ended::AtBase(None)),
+            _ => return Ok(OperandsEnd::AtBase(None)),
         };
-        Ok(Ended::AtBase(Some(kind)))
+        Ok(OperandsEnd::AtBase(Some(kind)))
     }
 
-    fn merge_collected(&mut self, operator: &dyn MergeOperator, ended: &Ended) -> Result<()> {
+    fn merge_collected(&mut self, operator: &dyn MergeOperator, ended: &OperandsEnd) -> Result<()> {
         let base = match ended {
-            Ended::AtBase(kind) => *kind,
-            Ended::KeyFinished if self.bottom && (self.ts == 0 || self.is_old) => None,
+            OperandsEnd::AtBase(kind) => *kind,
+            OperandsEnd::KeyFinished if self.bottom && (self.ts == 0 || self.is_old) => None,
             _ => return self.merge_partially(operator),
         };
         let user = timestamp::bare(user_key(&self.current_key), self.ts);
@@ -189,7 +189,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
         match merged {
             Ok(kind) => {
                 self.merge.collapse(kind);
-                if let Ended::AtBase(_) = ended {
+                if let OperandsEnd::AtBase(_) = ended {
                     if let Ok(key) = ParsedKey::parse(self.input.key()) {
                         self.count_input(key.kind);
                     }

@@ -17,7 +17,7 @@ fn policy() -> Policy {
     }
 }
 
-fn load(order: KeysCome) -> Workload {
+fn load(order: WriteOrder) -> Workload {
     Workload {
         keys: 1_000_000,
         entry_bytes: 128,
@@ -37,7 +37,7 @@ fn entries(forecast: &Forecast) -> f64 {
 
 #[test]
 fn what_two_tables_hold_together() {
-    let piece = |lo, hi, entries| Piece { lo, hi, entries };
+    let piece = |lo, hi, entries| KeySpan { lo, hi, entries };
     // Half of 0..100, and half of 50..150: three quarters of what both cover.
     let both = union(&[piece(0, 100, 50.0), piece(50, 150, 50.0)], &[70]);
     let told: Vec<_> = both.iter().map(|p| (p.lo, p.hi, p.entries)).collect();
@@ -52,7 +52,7 @@ fn what_two_tables_hold_together() {
 
 #[test]
 fn keys_in_order_are_written_once() -> Result<()> {
-    let mut forecast = Forecast::new(policy(), 7, load(KeysCome::InOrder));
+    let mut forecast = Forecast::new(policy(), 7, load(WriteOrder::InOrder));
     forecast.write(1_000_000)?;
     assert!(forecast.write_amplification() < 1.01, "{forecast:?}");
     assert!((forecast.space_amplification() - 1.0).abs() < 0.02);
@@ -66,7 +66,7 @@ fn a_sorted_tree_of_random_writes_holds_what_was_written() -> Result<()> {
             level_compaction_dynamic_level_bytes: dynamic,
             ..policy()
         };
-        let mut forecast = Forecast::new(policy, 7, load(KeysCome::AtRandom));
+        let mut forecast = Forecast::new(policy, 7, load(WriteOrder::AtRandom));
         forecast.write(2_000_000)?;
         // 1 - 1 / e^2 of the keys; some of them once more in a level above.
         let distinct = 1_000_000.0 * (1.0 - (-2.0f64).exp());
@@ -83,7 +83,7 @@ fn a_slow_machine_holds_writers_back() -> Result<()> {
     let slow = Workload {
         service: 0.5,
         level0_stop: 10,
-        ..load(KeysCome::AtRandom)
+        ..load(WriteOrder::AtRandom)
     };
     let mut forecast = Forecast::new(policy(), 7, slow);
     forecast.write(1_000_000)?;
@@ -91,7 +91,7 @@ fn a_slow_machine_holds_writers_back() -> Result<()> {
         forecast.level0_max >= 10 && forecast.blocked() > 0.0,
         "{forecast:?}"
     );
-    let mut idle = Forecast::new(policy(), 7, load(KeysCome::AtRandom));
+    let mut idle = Forecast::new(policy(), 7, load(WriteOrder::AtRandom));
     idle.write(1_000_000)?;
     assert!(idle.level0_max < 8 && idle.blocked() == 0.0, "{idle:?}");
     // A longer wait merges more at once.
@@ -113,7 +113,7 @@ fn an_overloaded_tree_by_cost_writes_less() -> Result<()> {
             keys: 4_000_000,
             service: 4.0,
             level0_stop: 26,
-            ..load(KeysCome::AtRandom)
+            ..load(WriteOrder::AtRandom)
         };
         let mut forecast = Forecast::new(policy, 7, slow);
         forecast.fill()?;
@@ -135,7 +135,7 @@ fn a_universal_tree_keeps_to_its_space() -> Result<()> {
         compaction_style: CompactionStyle::Universal,
         ..policy()
     };
-    let mut forecast = Forecast::new(universal, 7, load(KeysCome::AtRandom));
+    let mut forecast = Forecast::new(universal, 7, load(WriteOrder::AtRandom));
     forecast.write(2_000_000)?;
     // Twice the live data on top of it, and what comes in meanwhile.
     assert!(forecast.space_amplification() < 3.1, "{forecast:?}");

@@ -207,7 +207,7 @@ impl<'a> Context<'a> {
         start: LevelInputs,
         output_level: Level,
         reason: CompactionReason,
-        grow: Grow,
+        grow: ExpandDirection,
     ) -> Option<Plan> {
         if start.files.is_empty() || self.busy.any_of(&start.files) {
             return None;
@@ -239,14 +239,14 @@ impl<'a> Context<'a> {
         start: &LevelInputs,
         output_level: Level,
         output: &[Arc<FileMeta>],
-        grow: Grow,
+        grow: ExpandDirection,
     ) -> Option<Vec<Arc<FileMeta>>> {
         let order = self.order();
         let (start_lo, _) = hull(order, &start.files)?;
         let (all_lo, all_hi) = hull(order, start.files.iter().chain(output))?;
         let from = match grow {
-            Grow::Right => start_lo,
-            Grow::BothWays => all_lo,
+            ExpandDirection::Right => start_lo,
+            ExpandDirection::BothWays => all_lo,
         };
         let limit = self.max_compaction_bytes().saturating_mul(2);
         let worth = |files: &[Arc<FileMeta>]| {
@@ -406,9 +406,9 @@ impl<'a> Context<'a> {
     /// the edge of both.
     fn laid_over<'f>(
         &self,
-        upper: Vec<Edge<'f>>,
+        upper: Vec<RangeTop<'f>>,
         lower: impl Iterator<Item = &'f Arc<FileMeta>>,
-    ) -> Vec<Edge<'f>> {
+    ) -> Vec<RangeTop<'f>> {
         let is_before = |a: &InternalKey, b: &InternalKey| self.compare(a, b).is_lt();
         let mut all = Vec::with_capacity(upper.len());
         let mut upper = upper.into_iter().peekable();
@@ -422,7 +422,7 @@ impl<'a> Context<'a> {
                         over.ends_with = file;
                     }
                 }
-                _ => all.push(Edge {
+                _ => all.push(RangeTop {
                     from: &file.smallest,
                     ends_with: file,
                 }),
@@ -457,14 +457,14 @@ impl<'a> Context<'a> {
 }
 
 /// What lies uppermost in a range of keys, with what ends there.
-struct Edge<'f> {
+struct RangeTop<'f> {
     from: &'f InternalKey,
     ends_with: &'f Arc<FileMeta>,
 }
 
 /// How inputs of the start level may grow when the output level's stay the same.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Grow {
+pub(super) enum ExpandDirection {
     /// Towards larger keys only (round robin).
     Right,
     /// Both ways.

@@ -5,7 +5,7 @@
 //! ([`super`], `tiered`, where runs lie above the base); then marked files, old bottommost files,
 //! expired files. Where the first choice meets a running plan the next one is tried.
 
-use super::inputs::{Context, Grow, bytes, clean_cut, level0_closure, whole_epochs};
+use super::inputs::{Context, ExpandDirection, bytes, clean_cut, level0_closure, whole_epochs};
 use super::{CompactionPri, Policy};
 use crate::file::{FileMeta, compare_boundary};
 use crate::load::Zone;
@@ -106,7 +106,7 @@ impl Context<'_> {
             level: Level::L0,
             files,
         };
-        self.merge_down(start, base, reason, Grow::BothWays)
+        self.merge_down(start, base, reason, ExpandDirection::BothWays)
     }
 
     /// The oldest level 0 files that meet neither each other nor the output level. When the output
@@ -267,7 +267,7 @@ impl Context<'_> {
             level,
             files: self.files(level)[range].to_vec(),
         };
-        self.merge_down(start, output, reason, Grow::BothWays)
+        self.merge_down(start, output, reason, ExpandDirection::BothWays)
     }
 
     /// A merge into a level that holds too much goes on into the next one where it would meet
@@ -393,7 +393,7 @@ impl Context<'_> {
             level,
             files: files[range].to_vec(),
         };
-        let mut plan = self.merge_down(start, output, reason, Grow::Right)?;
+        let mut plan = self.merge_down(start, output, reason, ExpandDirection::Right)?;
         let last = plan.inputs[0].files.last()?.number;
         let next = files
             .iter()
@@ -575,7 +575,7 @@ impl Context<'_> {
             level,
             files: self.files(level)[range].to_vec(),
         };
-        self.merge_down(start, Level(level.0 + 1), reason, Grow::BothWays)
+        self.merge_down(start, Level(level.0 + 1), reason, ExpandDirection::BothWays)
     }
 
     /// One file again into its own level.

@@ -32,7 +32,7 @@
 //! by overlap is worth, are in Sarkar and others, "Constructing and Analyzing the LSM Compaction
 //! Design Space", VLDB 2021. What was rejected is in `docs/decisions/0009-columns.md`.
 
-use super::inputs::{Context, Grow, clean_cut};
+use super::inputs::{Context, ExpandDirection, clean_cut};
 use super::multilevel::MultiLevelSlice;
 use crate::load::Zone;
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind};
@@ -140,7 +140,12 @@ impl Context<'_> {
             level: Level::L0,
             files: level0[newest.count()..].to_vec(),
         };
-        self.merge_down(start, to, CompactionReason::LevelL0FilesNum, Grow::Right)
+        self.merge_down(
+            start,
+            to,
+            CompactionReason::LevelL0FilesNum,
+            ExpandDirection::Right,
+        )
     }
 
     /// Whether what goes there is a run of a stack, or a part of one.

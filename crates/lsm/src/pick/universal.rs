@@ -11,7 +11,9 @@
 mod slice;
 mod space;
 
-use super::inputs::{Context, Grow, bytes, clean_cut, disjoint, level0_closure, same_run};
+use super::inputs::{
+    Context, ExpandDirection, bytes, clean_cut, disjoint, level0_closure, same_run,
+};
 use super::{CompactionStopStyle, Policy};
 use crate::file::FileMeta;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
@@ -460,7 +462,7 @@ impl<'a> Context<'a> {
             self.files(level)[range].to_vec()
         };
         let start = LevelInputs { level, files };
-        let mut plan = self.merge_down(start, output, reason, Grow::BothWays)?;
+        let mut plan = self.merge_down(start, output, reason, ExpandDirection::BothWays)?;
         plan.output_path = self.policy.path_of_run(bytes(self.files(output)));
         self.finish(&mut plan, false);
         Some(plan)

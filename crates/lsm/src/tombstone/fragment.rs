@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
-struct Piece {
+struct EncodedFragment {
     start: Range<u32>,
     end: Range<u32>,
     seqs: Range<u32>,
@@ -79,7 +79,7 @@ impl<'a> Fragment<'a> {
 pub struct FragmentedTombstones {
     order: KeyOrder,
     bytes: Vec<u8>,
-    pieces: Vec<Piece>,
+    pieces: Vec<EncodedFragment>,
     seqs: Vec<Seq>,
     /// The timestamps of `seqs`, one after the other.
     timestamps: Vec<u8>,
@@ -206,7 +206,7 @@ impl FragmentedTombstones {
         }
         let seqs = index(first)?..index(self.seqs.len())?;
         let (start, end) = (self.store(start)?, self.store(end)?);
-        self.pieces.push(Piece { start, end, seqs });
+        self.pieces.push(EncodedFragment { start, end, seqs });
         Ok(())
     }
 
@@ -225,12 +225,12 @@ impl FragmentedTombstones {
     }
 
     #[inline]
-    fn seqs_of(&self, p: &Piece) -> &[Seq] {
+    fn seqs_of(&self, p: &EncodedFragment) -> &[Seq] {
         &self.seqs[p.seqs.start as usize..p.seqs.end as usize]
     }
 
     #[inline]
-    fn timestamps_of(&self, p: &Piece) -> &[u8] {
+    fn timestamps_of(&self, p: &EncodedFragment) -> &[u8] {
         let size = self.order.timestamp_size();
         &self.timestamps[p.seqs.start as usize * size..p.seqs.end as usize * size]
     }
@@ -321,7 +321,7 @@ impl FragmentedTombstones {
     pub fn memory_usage(&self) -> usize {
         size_of::<Self>()
             + self.bytes.capacity()
-            + self.pieces.capacity() * size_of::<Piece>()
+            + self.pieces.capacity() * size_of::<EncodedFragment>()
             + self.seqs.capacity() * size_of::<Seq>()
             + self.timestamps.capacity()
     }

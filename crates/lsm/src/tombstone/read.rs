@@ -32,13 +32,13 @@ pub trait LevelTombstones: Send {
 
 /// One side of a window.
 #[derive(Clone, Debug, Default)]
-struct Edge {
+struct WindowBound {
     bounded: bool,
     inclusive: bool,
     key: Vec<u8>,
 }
 
-impl Edge {
+impl WindowBound {
     fn set(&mut self, key: &[u8], inclusive: bool) {
         self.bounded = true;
         self.inclusive = inclusive;
@@ -49,15 +49,15 @@ impl Edge {
 
 /// A stretch of user keys with one answer.
 #[derive(Clone, Debug, Default)]
-struct Window {
+struct TombstoneWindow {
     known: bool,
-    low: Edge,
-    high: Edge,
+    low: WindowBound,
+    high: WindowBound,
     seq: Seq,
     older_from: usize,
 }
 
-impl Window {
+impl TombstoneWindow {
     #[inline]
     fn contains(&self, order: &KeyOrder, user: &[u8]) -> bool {
         self.known && self.above_low(order, user) && self.below_high(order, user)
@@ -187,7 +187,7 @@ pub struct ReadTombstones {
     /// Deletions above it are not seen; empty in orders without timestamps.
     timestamp: Vec<u8>,
     sources: Vec<Source>,
-    window: Window,
+    window: TombstoneWindow,
 }
 
 impl ReadTombstones {
@@ -198,7 +198,7 @@ impl ReadTombstones {
             order,
             snapshot,
             sources: Vec::new(),
-            window: Window::default(),
+            window: TombstoneWindow::default(),
         }
     }
 
@@ -317,7 +317,7 @@ impl ReadTombstones {
 
 /// Narrows the window to one file of a level, or to the gap between two.
 fn narrow_level(
-    w: &mut Window,
+    w: &mut TombstoneWindow,
     level: &mut dyn LevelTombstones,
     order: &KeyOrder,
     user: &[u8],

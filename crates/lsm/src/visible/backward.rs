@@ -2,7 +2,7 @@
 //! known only when the next key is reached; its value waits in the buffer. Where the child knows
 //! that the entry before is of another key, the entry is shown where it is.
 
-use super::cursor::{At, Direction, Edge, VisibleCursor};
+use super::cursor::{At, ScanDirection, VersionBound, VisibleCursor};
 use esker_format::key::user_key;
 use esker_format::{Cursor, ParsedKey, ValueType};
 use esker_status::{Error, Result};
@@ -29,7 +29,7 @@ impl<C: Cursor> VisibleCursor<C> {
 
     #[inline(always)]
     fn walk_backward(&mut self) {
-        debug_assert_eq!(self.direction, Direction::Backward);
+        debug_assert_eq!(self.direction, ScanDirection::Backward);
         self.at = At::Invalid;
         while self.child.valid() {
             let user = user_key(self.child.key());
@@ -191,7 +191,7 @@ impl<C: Cursor> VisibleCursor<C> {
             self.child.prev();
         }
         self.counters.reseeks += 1;
-        self.aim_at_saved(Edge::First);
+        self.aim_at_saved(VersionBound::First);
         self.child.seek_for_prev(&self.target);
         Ok(())
     }
@@ -202,7 +202,7 @@ impl<C: Cursor> VisibleCursor<C> {
         self.is_deleted = false;
         self.operands.clear();
         self.operand_bytes.clear();
-        self.aim_at_saved(Edge::Visible);
+        self.aim_at_saved(VersionBound::Visible);
         self.child.seek(&self.target);
         let mut state = State::Absent;
         let mut first = true;
@@ -252,7 +252,7 @@ impl<C: Cursor> VisibleCursor<C> {
         if !self.child.valid() {
             self.child.status()?;
         }
-        self.aim_at_saved(Edge::First);
+        self.aim_at_saved(VersionBound::First);
         self.child.seek_for_prev(&self.target);
         if !self.child.valid() {
             self.child.status()?;

@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 const RESTING_BUFFER: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum ScanDirection {
     /// The child stands on the current entry, or past every entry used for it.
     Forward,
     /// The child stands on the current entry, when that is shown from there, or before every
@@ -49,7 +49,7 @@ pub struct VisibleCursor<C> {
     pub(super) ts: usize,
     /// Versions of a key that differ in their timestamps are one entry, not several.
     pub(super) folds: bool,
-    pub(super) direction: Direction,
+    pub(super) direction: ScanDirection,
     pub(super) at: At,
     pub(super) error: Option<Error>,
     /// The user key (with timestamp) that is current, or that is being skipped.
@@ -113,7 +113,7 @@ impl<C: Cursor> VisibleCursor<C> {
             tombstones,
             ts,
             folds: ts > 0 && oldest.is_none(),
-            direction: Direction::Forward,
+            direction: ScanDirection::Forward,
             at: At::Invalid,
             error: None,
             saved_key: Vec::new(),
@@ -272,7 +272,7 @@ impl<C: Cursor> VisibleCursor<C> {
 
     /// Forgets the position; `target` decides the prefix that the walk keeps to.
     pub(super) fn begin(&mut self, target: Option<&[u8]>) {
-        self.direction = Direction::Forward;
+        self.direction = ScanDirection::Forward;
         self.at = At::Invalid;
         self.error = None;
         self.skipped = 0;
@@ -312,7 +312,7 @@ impl<C: Cursor> VisibleCursor<C> {
     }
 
     /// Builds a seek target from a full user key, whose timestamp is replaced.
-    pub(super) fn set_target(&mut self, full_user: &[u8], edge: Edge) {
+    pub(super) fn set_target(&mut self, full_user: &[u8], edge: VersionBound) {
         self.target.clear();
         let bare = &full_user[..full_user.len() - self.ts.min(full_user.len())];
         let (seq, kind) = edge.place(self.options.snapshot);
@@ -321,14 +321,14 @@ impl<C: Cursor> VisibleCursor<C> {
         }
         self.target.extend_from_slice(bare);
         match edge {
-            Edge::First => self
+            VersionBound::First => self
                 .target
                 .resize(bare.len() + self.ts, timestamp::GREATEST),
-            Edge::Visible => {
+            VersionBound::Visible => {
                 self.target
                     .extend_from_slice(self.options.read_timestamp.as_deref().unwrap_or_default());
             }
-            Edge::Last => self
+            VersionBound::Last => self
                 .target
                 .resize(bare.len() + self.ts, timestamp::SMALLEST),
         }
@@ -337,7 +337,7 @@ impl<C: Cursor> VisibleCursor<C> {
 
     /// Builds a seek target at the entry that `saved_key` names: a key with all its versions, or
     /// one of these where they are shown one by one.
-    pub(super) fn aim_at_saved(&mut self, edge: Edge) {
+    pub(super) fn aim_at_saved(&mut self, edge: VersionBound) {
         let key = std::mem::take(&mut self.saved_key);
         if self.folds || self.ts == 0 {
             self.set_target(&key, edge);
@@ -658,7 +658,7 @@ impl<C: Cursor> VisibleCursor<C> {
 
 /// Which version of a user key a target stands at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Edge {
+pub(super) enum VersionBound {
     /// Before all of them.
     First,
     /// At the newest that the reader sees.
@@ -667,13 +667,13 @@ pub(super) enum Edge {
     Last,
 }
 
-impl Edge {
+impl VersionBound {
     /// The sequence and type that stand there, for a reader at `snapshot`.
     fn place(self, snapshot: Seq) -> (Seq, ValueType) {
         match self {
-            Edge::First => (Seq::MAX, ValueType::SEEK),
-            Edge::Visible => (snapshot, ValueType::SEEK),
-            Edge::Last => (Seq::ZERO, ValueType::SEEK_FOR_PREV),
+            VersionBound::First => (Seq::MAX, ValueType::SEEK),
+            VersionBound::Visible => (snapshot, ValueType::SEEK),
+            VersionBound::Last => (Seq::ZERO, ValueType::SEEK_FOR_PREV),
         }
     }
 }

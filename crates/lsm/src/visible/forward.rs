@@ -1,6 +1,6 @@
 //! Going forward: the newest visible version of each key, hidden ones skipped.
 
-use super::cursor::{At, Direction, Edge, VisibleCursor};
+use super::cursor::{At, ScanDirection, VersionBound, VisibleCursor};
 use esker_format::key::{TRAILER_LEN, seq_of, user_key};
 use esker_format::{Cursor, ParsedKey, Seq, ValueType};
 use esker_status::{Error, Result};
@@ -67,7 +67,7 @@ impl<C: Cursor> VisibleCursor<C> {
 
     #[inline(always)]
     fn walk_forward(&mut self, mut skipping: bool, show: &mut impl FnMut(&[u8], &[u8])) -> bool {
-        debug_assert_eq!(self.direction, Direction::Forward);
+        debug_assert_eq!(self.direction, ScanDirection::Forward);
         let mut run = 0;
         let mut ranged = 0;
         self.at = At::Invalid;
@@ -204,7 +204,11 @@ impl<C: Cursor> VisibleCursor<C> {
         self.counters.reseeks += 1;
         // Past every version of a key that is done, or to the first version that the reader may
         // see.
-        self.aim_at_saved(if hidden { Edge::Last } else { Edge::Visible });
+        self.aim_at_saved(if hidden {
+            VersionBound::Last
+        } else {
+            VersionBound::Visible
+        });
         // With timestamps the target can lie behind: an old timestamp may have come in a late
         // write.
         if self
@@ -225,7 +229,14 @@ impl<C: Cursor> VisibleCursor<C> {
             return false;
         };
         let until = until.to_vec();
-        self.set_target(&until, if inclusive { Edge::Last } else { Edge::First });
+        self.set_target(
+            &until,
+            if inclusive {
+                VersionBound::Last
+            } else {
+                VersionBound::First
+            },
+        );
         let skipped = self.child.skip_runs(first_run, &self.target);
         self.counters.reseeks += u64::from(skipped);
         skipped

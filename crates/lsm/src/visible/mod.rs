@@ -23,7 +23,7 @@ pub use deleted::DeletedRange;
 pub use hidden::HiddenLimits;
 pub use options::{NoBlobs, PrefixLength, ValueResolver, VisibleCounters, VisibleOptions};
 
-use cursor::{At, Direction, Edge};
+use cursor::{At, ScanDirection, VersionBound};
 use esker_format::entry_batch::{BatchLimits, EntryBatch};
 use esker_format::key::{seq_of, user_key};
 use esker_format::{Cursor, Seq};
@@ -33,7 +33,7 @@ impl<C: Cursor> VisibleCursor<C> {
     pub fn seek_to_first(&mut self) {
         if let Some(lower) = self.options.lower.take() {
             self.begin(None);
-            self.set_target(&lower, Edge::First);
+            self.set_target(&lower, VersionBound::First);
             self.options.lower = Some(lower);
             self.child.seek(&self.target);
         } else {
@@ -48,13 +48,13 @@ impl<C: Cursor> VisibleCursor<C> {
     pub fn seek_to_last(&mut self) {
         self.begin(None);
         if let Some(upper) = self.options.upper.take() {
-            self.set_target(&upper, Edge::First);
+            self.set_target(&upper, VersionBound::First);
             self.options.upper = Some(upper);
             self.child.seek_for_prev(&self.target);
         } else {
             self.child.seek_to_last();
         }
-        self.direction = Direction::Backward;
+        self.direction = ScanDirection::Backward;
         if self.options.prefix_same_as_start && self.child.valid() {
             let last = user_key(self.child.key());
             self.prefix = self
@@ -68,7 +68,7 @@ impl<C: Cursor> VisibleCursor<C> {
     pub fn seek(&mut self, target: &[u8]) {
         self.begin(Some(target));
         if self.ts == 0 && self.options.lower.is_none() {
-            self.set_target(target, Edge::Visible);
+            self.set_target(target, VersionBound::Visible);
             self.child.seek(&self.target);
             self.find_forward(false);
             return;
@@ -82,10 +82,10 @@ impl<C: Cursor> VisibleCursor<C> {
             .is_some_and(|lower| self.compare(&padded, lower).is_lt());
         if below {
             let lower = self.options.lower.take();
-            self.set_target(lower.as_deref().unwrap_or_default(), Edge::Visible);
+            self.set_target(lower.as_deref().unwrap_or_default(), VersionBound::Visible);
             self.options.lower = lower;
         } else {
-            self.set_target(&padded, Edge::Visible);
+            self.set_target(&padded, VersionBound::Visible);
         }
         self.saved_value = padded;
         self.child.seek(&self.target);
@@ -96,9 +96,9 @@ impl<C: Cursor> VisibleCursor<C> {
     pub fn seek_for_prev(&mut self, target: &[u8]) {
         self.begin(Some(target));
         if self.ts == 0 && self.options.upper.is_none() {
-            self.set_target(target, Edge::Last);
+            self.set_target(target, VersionBound::Last);
             self.child.seek_for_prev(&self.target);
-            self.direction = Direction::Backward;
+            self.direction = ScanDirection::Backward;
             self.find_backward();
             return;
         }
@@ -111,14 +111,14 @@ impl<C: Cursor> VisibleCursor<C> {
             .is_some_and(|upper| self.compare(&padded, upper).is_ge());
         if above {
             let upper = self.options.upper.take();
-            self.set_target(upper.as_deref().unwrap_or_default(), Edge::First);
+            self.set_target(upper.as_deref().unwrap_or_default(), VersionBound::First);
             self.options.upper = upper;
         } else {
-            self.set_target(&padded, Edge::Last);
+            self.set_target(&padded, VersionBound::Last);
         }
         self.saved_value = padded;
         self.child.seek_for_prev(&self.target);
-        self.direction = Direction::Backward;
+        self.direction = ScanDirection::Backward;
         self.find_backward();
     }
 
@@ -165,8 +165,8 @@ impl<C: Cursor> VisibleCursor<C> {
         self.batch.clear();
         if most > 1 && self.at == At::Child && !asks && self.tombstones.is_empty() {
             let bound = match self.direction {
-                Direction::Forward => &self.options.upper,
-                Direction::Backward => &self.options.lower,
+                ScanDirection::Forward => &self.options.upper,
+                ScanDirection::Backward => &self.options.lower,
             };
             let limits = BatchLimits {
                 most,
@@ -192,7 +192,7 @@ impl<C: Cursor> VisibleCursor<C> {
         debug_assert!(self.valid(), "next on a cursor that is not valid");
         self.skipped = 0;
         match (self.direction, self.at) {
-            (Direction::Forward, At::Child | At::ChildKey) => {
+            (ScanDirection::Forward, At::Child | At::ChildKey) => {
                 // Sequence zero is the oldest version of its key.
                 let key = self.child.key();
                 let is_last = seq_of(key) == Seq::ZERO || self.child.next_is_another_key();
@@ -204,17 +204,17 @@ impl<C: Cursor> VisibleCursor<C> {
                 self.child.next();
                 (!skipping && self.show_plain(show)) || self.find_forward_showing(skipping, show)
             }
-            (Direction::Forward, _) => self.find_forward_showing(true, show),
-            (Direction::Backward, At::Child) => {
-                self.direction = Direction::Forward;
+            (ScanDirection::Forward, _) => self.find_forward_showing(true, show),
+            (ScanDirection::Backward, At::Child) => {
+                self.direction = ScanDirection::Forward;
                 self.saved_key.clear();
                 self.saved_key.extend_from_slice(user_key(self.child.key()));
                 self.child.next();
                 self.find_forward_showing(true, show)
             }
-            (Direction::Backward, _) => {
-                self.direction = Direction::Forward;
-                self.aim_at_saved(Edge::Last);
+            (ScanDirection::Backward, _) => {
+                self.direction = ScanDirection::Forward;
+                self.aim_at_saved(VersionBound::Last);
                 self.child.seek(&self.target);
                 self.find_forward_showing(true, show)
             }
@@ -229,14 +229,14 @@ impl<C: Cursor> VisibleCursor<C> {
         if self.notes.is_some() {
             self.begin_prev();
         }
-        if self.direction == Direction::Forward {
+        if self.direction == ScanDirection::Forward {
             if matches!(self.at, At::Child | At::ChildKey) {
                 self.saved_key.clear();
                 self.saved_key.extend_from_slice(user_key(self.child.key()));
             }
-            self.aim_at_saved(Edge::First);
+            self.aim_at_saved(VersionBound::First);
             self.child.seek_for_prev(&self.target);
-            self.direction = Direction::Backward;
+            self.direction = ScanDirection::Backward;
         } else if self.at == At::Child {
             // Alone of its key: see `find_backward`.
             self.child.prev();

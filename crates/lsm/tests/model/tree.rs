@@ -6,7 +6,7 @@ use esker_lsm::edit::{TreeEdit, apply};
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::load::Zone;
 use esker_lsm::pick::{CompactionPri, CompactionStyle, PickContext, Policy, WriterState, pick};
-use esker_lsm::plan::{BelowOutput, Busy, CompactionReason, Plan, PlanKind, Ticket};
+use esker_lsm::plan::{Busy, CompactionReason, LowerLevels, Plan, PlanKind, Ticket};
 use esker_lsm::read_demand::ReadDemand;
 use esker_lsm::shape::{draw, draw_plan};
 use esker_lsm::version::Version;
@@ -299,7 +299,7 @@ impl Model {
                 .and_modify(|old| *old = if e.seq > old.seq { *e } else { *old })
                 .or_insert(*e);
         }
-        let mut below = BelowOutput::new(at_start, plan);
+        let mut below = LowerLevels::new(at_start, plan);
         let mut kept = Vec::new();
         for mut e in newest.into_values() {
             if e.value.is_none() && below.key_not_exists_beyond_output_level(&[e.key]) {

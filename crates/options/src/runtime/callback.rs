@@ -14,7 +14,7 @@ use std::cell::Cell;
 
 /// The event of a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum CallbackEvent {
     /// A flush of this family, with the number of the oldest memtable that it takes.
     Flush(FamilyId, u64),
     /// Another job.
@@ -22,25 +22,25 @@ pub enum Told {
 }
 
 thread_local! {
-    static INSIDE: Cell<Option<Told>> = const { Cell::new(None) };
+    static INSIDE: Cell<Option<CallbackEvent>> = const { Cell::new(None) };
 }
 
 /// While it lives, this thread is in a callback of a job that is not done.
 #[derive(Debug)]
 pub struct Callback {
-    before: Option<Told>,
+    before: Option<CallbackEvent>,
 }
 
 impl Callback {
     /// Marks this thread until the value is dropped.
-    pub fn enter(told: Told) -> Callback {
+    pub fn enter(told: CallbackEvent) -> Callback {
         let before = INSIDE.replace(Some(told));
         Callback { before }
     }
 
     /// Returns the event of the callback that this thread is in.
     #[inline]
-    pub fn current() -> Option<Told> {
+    pub fn current() -> Option<CallbackEvent> {
         INSIDE.get()
     }
 

@@ -30,7 +30,7 @@ pub use pool::{Running, start};
 #[cfg(feature = "controlled")]
 use schedule::Wake;
 #[cfg(feature = "controlled")]
-pub use schedule::{Joining, Schedule, on_stuck};
+pub use schedule::{MemberHandle, Schedule, on_stuck};
 
 #[cfg(feature = "controlled")]
 mod active {
@@ -44,14 +44,14 @@ mod active {
     }
 
     /// Puts the calling thread under control until the guard goes.
-    pub(super) fn enter(member: Arc<Member>) -> Entered {
-        Entered(MINE.with(|m| m.replace(Some(member))))
+    pub(super) fn enter(member: Arc<Member>) -> ControlGuard {
+        ControlGuard(MINE.with(|m| m.replace(Some(member))))
     }
 
     /// Keeps a thread under control; dropping it gives back what was there before.
-    pub(super) struct Entered(Option<Arc<Member>>);
+    pub(super) struct ControlGuard(Option<Arc<Member>>);
 
-    impl Drop for Entered {
+    impl Drop for ControlGuard {
         fn drop(&mut self) {
             let before = self.0.take();
             MINE.with(|m| *m.borrow_mut() = before);
@@ -94,14 +94,14 @@ pub(crate) fn acquire<L: ?Sized, G>(of: &L, take: impl Fn() -> Option<G>) -> Opt
 
 /// Says that the lock at `of` is free. Dropped after the lock's own guard.
 #[derive(Debug)]
-pub(crate) struct Released<'a, L: ?Sized> {
+pub(crate) struct LockRelease<'a, L: ?Sized> {
     #[cfg(feature = "controlled")]
     of: &'a L,
     #[cfg(not(feature = "controlled"))]
     of: std::marker::PhantomData<&'a L>,
 }
 
-impl<'a, L: ?Sized> Released<'a, L> {
+impl<'a, L: ?Sized> LockRelease<'a, L> {
     #[inline(always)]
     pub(crate) fn new(of: &'a L) -> Self {
         #[cfg(not(feature = "controlled"))]
@@ -109,12 +109,12 @@ impl<'a, L: ?Sized> Released<'a, L> {
             let _ = of;
             std::marker::PhantomData
         };
-        Released { of }
+        LockRelease { of }
     }
 }
 
 #[cfg(feature = "controlled")]
-impl<L: ?Sized> Drop for Released<'_, L> {
+impl<L: ?Sized> Drop for LockRelease<'_, L> {
     fn drop(&mut self) {
         released(self.of);
     }

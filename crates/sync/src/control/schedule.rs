@@ -32,7 +32,7 @@ pub(super) enum Wake {
 
 /// What a member does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+enum MemberState {
     /// Running, or ready to.
     Ready,
     /// Waiting at a place, perhaps until a time in nanoseconds.
@@ -44,10 +44,10 @@ enum Doing {
 #[derive(Debug)]
 struct Thread {
     name: String,
-    doing: Doing,
+    doing: MemberState,
     /// Its last wait ended because time was up.
     timed_out: bool,
-    baton: Arc<Baton>,
+    baton: Arc<ThreadSignal>,
     /// What begins it, until it has.
     begin: Option<Begin>,
 }
@@ -63,14 +63,14 @@ impl fmt::Debug for Begin {
 
 /// The turn, as it is handed to one member.
 #[derive(Debug)]
-struct Baton {
+struct ThreadSignal {
     is_here: AtomicBool,
     thread: std::thread::Thread,
 }
 
-impl Baton {
-    fn of(thread: &std::thread::Thread) -> Arc<Baton> {
-        Arc::new(Baton {
+impl ThreadSignal {
+    fn of(thread: &std::thread::Thread) -> Arc<ThreadSignal> {
+        Arc::new(ThreadSignal {
             is_here: AtomicBool::new(false),
             thread: thread.clone(),
         })
@@ -128,7 +128,7 @@ pub struct Schedule {
 pub(super) struct Member {
     schedule: Schedule,
     id: usize,
-    baton: Arc<Baton>,
+    baton: Arc<ThreadSignal>,
 }
 
 const STEP_NS: u64 = 1_000;
@@ -166,10 +166,10 @@ impl State {
         self.now_ns += ns;
         let now = self.now_ns;
         for thread in &mut self.threads {
-            if let Doing::Waiting { until: Some(t), .. } = thread.doing
+            if let MemberState::Waiting { until: Some(t), .. } = thread.doing
                 && t <= now
             {
-                thread.doing = Doing::Ready;
+                thread.doing = MemberState::Ready;
                 thread.timed_out = true;
             }
         }
@@ -179,7 +179,7 @@ impl State {
     fn ready(&self) -> impl Iterator<Item = usize> {
         let threads = self.threads.iter().enumerate();
         threads
-            .filter(|(_, t)| t.doing == Doing::Ready)
+            .filter(|(_, t)| t.doing == MemberState::Ready)
             .map(|(id, _)| id)
     }
 
@@ -188,11 +188,11 @@ impl State {
     fn choose(&mut self) -> Option<usize> {
         if self.ready().next().is_none() {
             let limits = self.threads.iter().filter_map(|t| match t.doing {
-                Doing::Waiting { until, .. } => until,
+                MemberState::Waiting { until, .. } => until,
                 _ => None,
             });
             let Some(first) = limits.min() else {
-                if self.threads.iter().any(|t| t.doing != Doing::Ended) {
+                if self.threads.iter().any(|t| t.doing != MemberState::Ended) {
                     self.stuck("deadlock");
                 }
                 return None;
@@ -264,7 +264,7 @@ impl Schedule {
     /// Runs `body` on the calling thread as the first member. Returns when `body` does; members
     /// that it did not wait for are run to their end first.
     pub fn run<R>(&self, body: impl FnOnce() -> R) -> R {
-        let me = self.join_in("main", Baton::of(&std::thread::current()));
+        let me = self.join_in("main", ThreadSignal::of(&std::thread::current()));
         assert_eq!(me.id, 0, "a schedule runs once");
         let answer = me.play(|| {
             let answer = catch_unwind(AssertUnwindSafe(body));
@@ -280,9 +280,9 @@ impl Schedule {
         &self,
         name: &str,
         body: impl FnOnce() + Send + 'static,
-    ) -> std::io::Result<Joining> {
+    ) -> std::io::Result<MemberHandle> {
         let thread = Kept::take()?;
-        let me = self.join_in(name, Baton::of(thread.thread()));
+        let me = self.join_in(name, ThreadSignal::of(thread.thread()));
         let id = me.id;
         let (tell, hear) = channel();
         let body = move || {
@@ -292,7 +292,7 @@ impl Schedule {
             me.end();
         };
         self.locked().threads[id].begin = Some(Begin(thread, Box::new(body)));
-        Ok(Joining {
+        Ok(MemberHandle {
             schedule: self.clone(),
             id,
             real: Running(hear),
@@ -314,11 +314,11 @@ impl Schedule {
         self.locked().fingerprint
     }
 
-    fn join_in(&self, name: &str, baton: Arc<Baton>) -> Arc<Member> {
+    fn join_in(&self, name: &str, baton: Arc<ThreadSignal>) -> Arc<Member> {
         let mut state = self.locked();
         state.threads.push(Thread {
             name: name.to_owned(),
-            doing: Doing::Ready,
+            doing: MemberState::Ready,
             timed_out: false,
             baton: Arc::clone(&baton),
             begin: None,
@@ -359,7 +359,7 @@ impl Member {
         self.wake(end_of(self.id), Wake::All);
         self.wake(ANY_END, Wake::All);
         let mut state = self.schedule.locked();
-        state.threads[self.id].doing = Doing::Ended;
+        state.threads[self.id].doing = MemberState::Ended;
         if let Some(next) = state.choose() {
             self.schedule.give(state, next);
         }
@@ -371,7 +371,7 @@ impl Member {
             let state = self.schedule.locked();
             let others = state.threads.iter().enumerate();
             let left = others
-                .filter(|(id, t)| *id != self.id && t.doing != Doing::Ended)
+                .filter(|(id, t)| *id != self.id && t.doing != MemberState::Ended)
                 .count();
             drop(state);
             if left == 0 {
@@ -407,7 +407,7 @@ impl Member {
         let ns = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let until = limit.map(|d| state.now_ns.saturating_add(ns(d)));
         let me = &mut state.threads[self.id];
-        me.doing = Doing::Waiting { place, until };
+        me.doing = MemberState::Waiting { place, until };
         me.timed_out = false;
         self.hand_on(state);
         self.schedule.locked().threads[self.id].timed_out
@@ -416,7 +416,8 @@ impl Member {
     /// Lets the threads that wait at `place` go on.
     pub(super) fn wake(&self, place: usize, how_many: Wake) {
         let mut state = self.schedule.locked();
-        let waits = |t: &Thread| matches!(t.doing, Doing::Waiting { place: p, .. } if p == place);
+        let waits =
+            |t: &Thread| matches!(t.doing, MemberState::Waiting { place: p, .. } if p == place);
         let waiting = state.threads.iter().filter(|t| waits(t)).count();
         let chosen = match how_many {
             Wake::One if waiting > 1 => Some(state.draw(waiting)),
@@ -425,7 +426,7 @@ impl Member {
         let waiting = state.threads.iter_mut().filter(|t| waits(t)).enumerate();
         for (nth, thread) in waiting {
             if chosen.is_none_or(|c| c == nth) {
-                thread.doing = Doing::Ready;
+                thread.doing = MemberState::Ready;
             }
         }
     }
@@ -442,18 +443,18 @@ impl Member {
 
 /// Waits for a member that [`Schedule::spawn`] started.
 #[derive(Debug)]
-pub struct Joining {
+pub struct MemberHandle {
     schedule: Schedule,
     id: usize,
     real: Running,
 }
 
-impl Joining {
+impl MemberHandle {
     /// Waits for the thread to end, as a member of its schedule or not; a panic of it goes on in
     /// the caller.
     pub fn join(self) {
         if let Some(me) = super::mine() {
-            while self.schedule.locked().threads[self.id].doing != Doing::Ended {
+            while self.schedule.locked().threads[self.id].doing != MemberState::Ended {
                 me.wait(end_of(self.id), None);
             }
         }

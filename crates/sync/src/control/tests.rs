@@ -29,7 +29,7 @@ fn race(seed: u64) -> (Vec<u32>, u64) {
                 schedule.spawn("racer", work).expect("a thread starts")
             })
             .collect();
-        threads.into_iter().for_each(super::Joining::join);
+        threads.into_iter().for_each(super::MemberHandle::join);
         assert_eq!(*list.1.read(), 30, "the outer lock keeps the others out");
         let names = list.0.lock();
         names.clone()

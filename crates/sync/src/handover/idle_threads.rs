@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// A thread that waits.
 #[derive(Debug)]
-struct Seat<B> {
+struct IdleThread<B> {
     body: Mutex<Option<B>>,
     thread: Thread,
 }
@@ -23,7 +23,7 @@ struct Seat<B> {
 #[derive(Debug)]
 pub struct IdleThreads<B> {
     /// The last one has waited for the shortest time.
-    waiting: Mutex<Vec<Arc<Seat<B>>>>,
+    waiting: Mutex<Vec<Arc<IdleThread<B>>>>,
     most: usize,
 }
 
@@ -61,7 +61,7 @@ impl<B> IdleThreads<B> {
     /// Waits for a body. `None` when none came until `is_over`, which is asked every `limit`, or
     /// when enough threads wait: the thread is to end.
     pub fn wait(&self, limit: Duration, is_over: impl Fn() -> bool) -> Option<B> {
-        let seat = Arc::new(Seat {
+        let seat = Arc::new(IdleThread {
             body: Mutex::new(Rank::LEAF, None),
             thread: current(),
         });
@@ -91,7 +91,7 @@ impl<B> IdleThreads<B> {
     }
 
     /// Takes the seat off the list; false when a caller has done so.
-    fn withdraw(&self, seat: &Arc<Seat<B>>) -> bool {
+    fn withdraw(&self, seat: &Arc<IdleThread<B>>) -> bool {
         let mut waiting = self.waiting.lock();
         let at = waiting.iter().position(|other| Arc::ptr_eq(other, seat));
         at.map(|at| waiting.remove(at)).is_some()

@@ -17,7 +17,7 @@ use crate::{CachePadded, Rank};
 
 /// A range that came before its turn.
 #[derive(Debug)]
-struct Early<G> {
+struct PendingRange<G> {
     first: u64,
     last: u64,
     group: G,
@@ -25,8 +25,8 @@ struct Early<G> {
 
 /// What waits for `published`.
 #[derive(Debug)]
-struct Left<G> {
-    early: Vec<Early<G>>,
+struct Waiters<G> {
+    early: Vec<PendingRange<G>>,
     sleepers: Vec<(u64, Thread)>,
 }
 
@@ -37,13 +37,13 @@ pub struct InOrder<G> {
     published: CachePadded<AtomicU64>,
     /// How many wait: ranges and sleepers.
     attention: CachePadded<AtomicUsize>,
-    left: Mutex<Left<G>>,
+    left: Mutex<Waiters<G>>,
 }
 
 impl<G> InOrder<G> {
     /// With everything up to `last` published.
     pub fn new(last: u64) -> Self {
-        let left = Left {
+        let left = Waiters {
             early: Vec::new(),
             sleepers: Vec::new(),
         };
@@ -90,11 +90,11 @@ impl<G> InOrder<G> {
     /// now, this range's own perhaps.
     #[cold]
     pub fn leave(&self, first: u64, last: u64, group: G) -> Vec<G> {
-        self.drain(Some(Early { first, last, group }))
+        self.drain(Some(PendingRange { first, last, group }))
     }
 
     #[cold]
-    fn drain(&self, own: Option<Early<G>>) -> Vec<G> {
+    fn drain(&self, own: Option<PendingRange<G>>) -> Vec<G> {
         let (mut ready, mut awake) = (Vec::new(), Vec::new());
         let mut left = self.left.lock();
         if let Some(own) = own {

@@ -12,7 +12,7 @@ use crate::health::Health;
 use crate::memory::{SstFileManager, WriteBufferManager};
 use crate::observe::{InfoLog, Pending, StallLedger, TableWatch};
 use crate::ranks;
-use crate::recover::fold::Folded;
+use crate::recover::fold::ManifestContents;
 use crate::recover::sweep;
 use crate::registry::Jobs;
 use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
@@ -37,7 +37,10 @@ use std::path::{Path, PathBuf};
 
 impl Opening {
     /// The families to open: those of the MANIFEST that the caller named (all when none is named).
-    pub(super) fn build_families(&self, folded: &Folded) -> Result<Vec<(Arc<Family>, FileNo)>> {
+    pub(super) fn build_families(
+        &self,
+        folded: &ManifestContents,
+    ) -> Result<Vec<(Arc<Family>, FileNo)>> {
         if let Some(named) = &self.families {
             let unnamed: Vec<_> = folded
                 .families
@@ -112,7 +115,11 @@ impl Opening {
     }
 
     /// The parts of the database.
-    pub(super) fn assemble(&self, folded: &Folded, info_log: Arc<InfoLog>) -> Result<Core> {
+    pub(super) fn assemble(
+        &self,
+        folded: &ManifestContents,
+        info_log: Arc<InfoLog>,
+    ) -> Result<Core> {
         let env = &self.env;
         let families = self.build_families(folded)?;
         let families = FamilySet::new(families.into_iter().map(|(f, _)| f).collect())
@@ -178,7 +185,7 @@ impl Opening {
     }
 
     /// The numbers of files: the next is above all that are there.
-    fn numbers(&self, folded: &Folded, families: &FamilySet) -> Result<Arc<FileNumbers>> {
+    fn numbers(&self, folded: &ManifestContents, families: &FamilySet) -> Result<Arc<FileNumbers>> {
         let env = &self.env;
         let numbers = Arc::new(FileNumbers::new(folded.next_file));
         numbers.mark_used(sweep::largest_number(env, &self.dir)?);
@@ -194,7 +201,7 @@ impl Opening {
         Ok(numbers)
     }
 
-    fn services(&self, folded: &Folded, info_log: Arc<InfoLog>) -> Result<Arc<Services>> {
+    fn services(&self, folded: &ManifestContents, info_log: Arc<InfoLog>) -> Result<Arc<Services>> {
         let pending = Pending::new(!self.db.listeners.is_empty());
         Ok(Arc::new(Services {
             env: self.env.clone(),
@@ -216,7 +223,7 @@ impl Opening {
 
     fn trees(
         &self,
-        folded: &Folded,
+        folded: &ManifestContents,
         services: &Arc<Services>,
         families: Arc<FamilySet>,
         numbers: Arc<FileNumbers>,
@@ -343,7 +350,7 @@ impl Opening {
         }
     }
 
-    pub(super) fn identity(&self, folded: &Folded) -> Result<Identity> {
+    pub(super) fn identity(&self, folded: &ManifestContents) -> Result<Identity> {
         let fs = &*self.env.fs;
         let stored = if fs.exists(&self.dir.join("IDENTITY"))? {
             Some(identity::read(fs, &self.dir)?)

@@ -12,9 +12,9 @@ use super::Opening;
 use super::traces::Traces;
 use crate::core::Core;
 use crate::family::Family;
-use crate::job::flush::{self, Recovered};
+use crate::job::flush::{self, RecoveredTables};
 use crate::observe::EventLine;
-use crate::recover::fold::Folded;
+use crate::recover::fold::ManifestContents;
 use crate::recover::sweep::{self, FilesInUse};
 use crate::recover::{create, replay};
 use crate::store::{SyncManifest, no_family_numbers};
@@ -38,8 +38,8 @@ impl Opening {
     pub(super) fn commit(
         &self,
         core: &Arc<Core>,
-        folded: &Folded,
-        outcome: replay::Outcome,
+        folded: &ManifestContents,
+        outcome: replay::ReplayResult,
         is_new: bool,
         traces: &mut Traces,
     ) -> Result<()> {
@@ -105,7 +105,12 @@ impl Opening {
     }
 
     /// The first lines of the LOG, kept in memory until it is started.
-    fn log_beginning(&self, core: &Core, folded: &Folded, outcome: &replay::Outcome) {
+    fn log_beginning(
+        &self,
+        core: &Core,
+        folded: &ManifestContents,
+        outcome: &replay::ReplayResult,
+    ) {
         core.log_opening();
         self.log_findings(&core.services.info_log);
         let logs = outcome.logs.iter().map(|(n, _)| n.0);
@@ -128,7 +133,7 @@ impl Opening {
 
     /// Adds the families to make to those that the next MANIFEST lists. Nothing of them is in logs
     /// before `log`.
-    fn draft_missing(&self, core: &Core, folded: &Folded, log: FileNo) -> Result<()> {
+    fn draft_missing(&self, core: &Core, folded: &ManifestContents, log: FileNo) -> Result<()> {
         let present = core.trees.families.all();
         let present: HashSet<&str> = present.iter().map(|f| f.name.as_str()).collect();
         let named = self.families.iter().flatten();
@@ -148,7 +153,7 @@ impl Opening {
     }
 
     /// Returns whether what was replayed stays in memory, and in the logs.
-    fn keeps_memtables(&self, core: &Core, outcome: &replay::Outcome) -> bool {
+    fn keeps_memtables(&self, core: &Core, outcome: &replay::ReplayResult) -> bool {
         self.db.avoid_flush_during_recovery
             // A commit may have applied a prepared section of a log that is deleted.
             && !outcome.has_sections
@@ -252,7 +257,7 @@ impl Opening {
     fn begin_log(
         &self,
         core: &Core,
-        outcome: &replay::Outcome,
+        outcome: &replay::ReplayResult,
         keep_memtables: bool,
         log_number: FileNo,
     ) -> Result<()> {
@@ -283,7 +288,12 @@ impl Opening {
     }
 
     /// The logs that were replayed stay, since memtables alone have what is in them.
-    fn keep_logs(&self, core: &Core, outcome: &replay::Outcome, log_number: FileNo) -> Result<()> {
+    fn keep_logs(
+        &self,
+        core: &Core,
+        outcome: &replay::ReplayResult,
+        log_number: FileNo,
+    ) -> Result<()> {
         self.sync_kept_logs(outcome)?;
         let first = outcome.logs.first().map_or(log_number, |(n, _)| *n);
         for family in core.trees.families.all() {
@@ -296,7 +306,7 @@ impl Opening {
     /// beside: the process that wrote them may have died before it synced them, and a sync of the
     /// new log alone would leave a hole before it. One without a batch too: torn, it would look
     /// like one that has lost some.
-    fn sync_kept_logs(&self, outcome: &replay::Outcome) -> Result<()> {
+    fn sync_kept_logs(&self, outcome: &replay::ReplayResult) -> Result<()> {
         for (number, _) in &outcome.logs {
             let path = self.wal_dir.join(file_name::log_name(*number));
             let mut file = self
@@ -312,7 +322,7 @@ impl Opening {
     /// Writes tables of what recovery found in memtables, for all families. They are installed at
     /// once: a crash in between would leave some with tables that are ahead of what the logs still
     /// hold for the others.
-    fn write_recovered(&self, core: &Arc<Core>, log_number: FileNo) -> Result<Recovered> {
+    fn write_recovered(&self, core: &Arc<Core>, log_number: FileNo) -> Result<RecoveredTables> {
         let families = core.trees.families.all();
         for family in &families {
             if !family.view_guard().mem.is_empty() {
@@ -324,7 +334,7 @@ impl Opening {
     }
 
     /// Logs with bytes that were not replayed are set aside under a name that nothing deletes.
-    fn keep_damaged_logs(&self, core: &Core, outcome: &replay::Outcome) -> Result<()> {
+    fn keep_damaged_logs(&self, core: &Core, outcome: &replay::ReplayResult) -> Result<()> {
         for number in &outcome.damaged {
             let path = self.wal_dir.join(file_name::log_name(*number));
             let aside = self
@@ -345,7 +355,7 @@ impl Opening {
     fn sweep(
         &self,
         core: &Core,
-        folded: &Folded,
+        folded: &ManifestContents,
         oldest_log: FileNo,
         newest_options: FileNo,
         is_doubtful: bool,

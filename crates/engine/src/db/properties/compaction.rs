@@ -2,7 +2,7 @@
 
 use super::{PropertyMap, cache, human};
 use crate::core::Core;
-use crate::family::{CompactionStats, Dumped, Family, Ingested, Pool};
+use crate::family::{CompactionStats, Family, IngestionCounts, LastDump, Pool};
 use crate::observe::{StallCause, StallKind, StallLedger};
 use crate::options::CompactionStyle;
 use esker_format::Level;
@@ -184,7 +184,7 @@ pub(super) fn text(core: &Core, family: &Family, histogram: bool, periodic: bool
     let stalls = family_total(&family.stalls);
     out.push_str(&stall_text(family, Some(stalls - last.stalls.min(stalls))));
     if periodic {
-        family.compaction_stats.set_dumped(Dumped {
+        family.compaction_stats.set_dumped(LastDump {
             at_us: core.uptime_us(),
             work: table.sum.work,
             flush_bytes: table.flushed,
@@ -215,7 +215,7 @@ fn blobs(out: &mut String, family: &Family) {
 }
 
 /// The lines under the table.
-fn rates(out: &mut String, core: &Core, family: &Family, table: &StatsTable, last: &Dumped) {
+fn rates(out: &mut String, core: &Core, family: &Family, table: &StatsTable, last: &LastDump) {
     let up_us = core.uptime_us();
     let (up, since) = (
         up_us as f64 / 1e6,
@@ -235,7 +235,7 @@ fn rates(out: &mut String, core: &Core, family: &Family, table: &StatsTable, las
         human::gb(all.bytes),
         human::gb(all.bytes - before.bytes),
     );
-    let count = |f: fn(&Ingested) -> u64| (f(&all), f(&all) - f(&before));
+    let count = |f: fn(&IngestionCounts) -> u64| (f(&all), f(&all) - f(&before));
     for (what, (cumulative, interval)) in [
         ("Total Files", count(|i| i.files)),
         ("L0 Files", count(|i| i.level0_files)),

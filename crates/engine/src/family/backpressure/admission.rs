@@ -35,7 +35,7 @@ use crate::observe::{
     Statistics,
 };
 use crate::options::WriteOptions;
-use crate::runtime::callback::{self, Callback, Told};
+use crate::runtime::callback::{self, Callback, CallbackEvent};
 use esker_env::Clock;
 use esker_format::FamilyId;
 use esker_format::batch::WriteBatch;
@@ -50,14 +50,14 @@ const PAUSE_US: u64 = 1_000;
 
 /// How many families there are of each bit whose gates are not free, and whose gates are closed.
 #[derive(Debug)]
-struct WriteCounters {
+struct GateCounters {
     held: [usize; 64],
     stopped: [usize; 64],
 }
 
-impl Default for WriteCounters {
+impl Default for GateCounters {
     fn default() -> Self {
-        WriteCounters {
+        GateCounters {
             held: [0; 64],
             stopped: [0; 64],
         }
@@ -81,7 +81,7 @@ pub(crate) struct Admission {
     /// Of those, whose gates are closed.
     stopped: AtomicU64,
     /// What both are made of.
-    counters: Mutex<WriteCounters>,
+    counters: Mutex<GateCounters>,
     /// Every batch passes every gate.
     is_together: bool,
     delayed_write_rate: AtomicU64,
@@ -130,7 +130,7 @@ fn goes_in_callback(family: &Family) -> bool {
 pub(crate) fn check_callback(family: &Family) -> Result<()> {
     let waits_for_another = match Callback::current() {
         None => true,
-        Some(Told::Flush(id, oldest)) if id == family.id => {
+        Some(CallbackEvent::Flush(id, oldest)) if id == family.id => {
             let view = family.view_guard();
             view.immutable.last().is_some_and(|m| m.id() < oldest)
         }
@@ -160,7 +160,7 @@ impl Admission {
         Arc::new(Admission {
             held: AtomicU64::new(0),
             stopped: AtomicU64::new(0),
-            counters: Mutex::new(Rank::LEAF, WriteCounters::default()),
+            counters: Mutex::new(Rank::LEAF, GateCounters::default()),
             is_together,
             delayed_write_rate: AtomicU64::new(rate),
             is_flush_free: AtomicBool::new(true),

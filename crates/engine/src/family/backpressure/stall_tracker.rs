@@ -90,14 +90,14 @@ struct Call {
 }
 
 /// What goes into the ledger.
-struct Entry {
+struct LedgerEntry {
     reason: StallReason,
     kind: StallKind,
     time: StallTime,
     is_new: bool,
 }
 
-type Entries = SmallVec<[Entry; 2]>;
+type LedgerEntries = SmallVec<[LedgerEntry; 2]>;
 
 impl Call {
     fn begin(&mut self, reason: &StallReason, now_us: u64) {
@@ -143,7 +143,7 @@ impl Call {
     }
 
     /// Gives what may be entered to `entries`; `is_over` says that the rest was paced.
-    fn give(&mut self, is_over: bool, entries: &mut Entries) {
+    fn give(&mut self, is_over: bool, entries: &mut LedgerEntries) {
         for at in 0..self.waits.len() {
             let kind = self.kind_of(&self.waits[at]);
             let Some(kind) = kind.or(is_over.then_some(StallKind::Pace)) else {
@@ -153,7 +153,7 @@ impl Call {
             let time = std::mem::take(&mut wait.time);
             let is_new = !std::mem::replace(&mut wait.is_counted, true);
             if is_new || time != StallTime::default() {
-                entries.push(Entry {
+                entries.push(LedgerEntry {
                     reason: wait.reason.clone(),
                     kind,
                     time,
@@ -184,7 +184,7 @@ struct Stall {
 }
 
 impl Stall {
-    fn add(&mut self, entry: &Entry) {
+    fn add(&mut self, entry: &LedgerEntry) {
         let (cause, kind) = (entry.reason.cause, entry.kind);
         let mut known = self.by_reason.iter_mut();
         match known.find(|(c, k, _)| (*c, *k) == (cause, kind)) {
@@ -205,7 +205,7 @@ impl Stall {
 
 impl Waiters {
     /// Charges the time of the clock up to `now_us` to the call with the gravest reason.
-    fn charge(&mut self, now_us: u64, entries: &mut Entries) {
+    fn charge(&mut self, now_us: u64, entries: &mut LedgerEntries) {
         let from_us = std::mem::replace(&mut self.charged_us, now_us);
         let waiting = self.calls.iter_mut().rev().filter_map(|c| {
             let (at, _) = c.now?;
@@ -262,8 +262,8 @@ impl StallTracker {
     }
 
     /// Charges the time up to now, changes which calls wait, and enters what is known then.
-    fn change<R>(&self, change: impl FnOnce(&mut Waiters, u64, &mut Entries) -> R) -> R {
-        let mut entries = Entries::new();
+    fn change<R>(&self, change: impl FnOnce(&mut Waiters, u64, &mut LedgerEntries) -> R) -> R {
+        let mut entries = LedgerEntries::new();
         let mut now = self.now.lock();
         let now_us = self.clock.now_us();
         now.charge(now_us, &mut entries);
@@ -275,7 +275,7 @@ impl StallTracker {
         out
     }
 
-    fn enter(&self, entry: &Entry) {
+    fn enter(&self, entry: &LedgerEntry) {
         let (cause, kind) = (entry.reason.cause, entry.kind);
         self.ledger.enter(cause, kind, entry.time, entry.is_new);
         if let Some(s) = &self.statistics

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// A file in the family's directory that no MANIFEST names yet.
 #[derive(Debug)]
-pub(crate) struct Brought {
+pub(crate) struct ImportFile {
     pub(crate) number: FileNo,
     /// Where it is.
     pub(crate) path: PathBuf,
@@ -36,7 +36,7 @@ pub(crate) fn bring(
     family: &Family,
     file: Incoming,
     options: &IngestOptions,
-) -> Result<Brought> {
+) -> Result<ImportFile> {
     let written = match file.seqno_offset {
         Some(at) => Some((at, file.written_seq)),
         None if options.write_global_seqno => {
@@ -62,7 +62,7 @@ pub(crate) fn bring(
         copy(&trees.services.env, &file.external, &inside, file.size)
             .inspect_err(|_| remove(&trees.services, &inside))?;
     }
-    Ok(Brought {
+    Ok(ImportFile {
         number,
         path: inside,
         external: file.external,
@@ -111,7 +111,7 @@ fn remove(services: &Services, path: &Path) {
 }
 
 /// After the files became part of the database: takes their names outside away.
-pub(crate) fn finish_move(services: &Services, files: &[Brought]) {
+pub(crate) fn finish_move(services: &Services, files: &[ImportFile]) {
     for file in files {
         if let Err(e) = services.env.fs.remove_file(&file.external) {
             services.info_log.warn(format_args!(
@@ -123,7 +123,7 @@ pub(crate) fn finish_move(services: &Services, files: &[Brought]) {
 }
 
 /// What the MANIFEST says about the file beside its place, its sequence numbers and its boundaries.
-pub(crate) fn table_meta(services: &Services, file: &Brought) -> FileMeta {
+pub(crate) fn table_meta(services: &Services, file: &ImportFile) -> FileMeta {
     let p = &file.properties;
     let now = services.env.clock.unix_us() / 1_000_000;
     let meta = FileMeta {

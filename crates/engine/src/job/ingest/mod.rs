@@ -19,14 +19,14 @@ mod bring;
 pub(super) mod examine;
 mod place;
 
-pub(super) use bring::{Brought, bring, finish_move, table_meta};
+pub(super) use bring::{ImportFile, bring, finish_move, table_meta};
 pub(super) use examine::{Incoming, examine};
 
 use super::failed;
 use super::flush_ticket::FlushCaller;
 use super::output::discard;
 use crate::core::{Core, Trees};
-use crate::family::{CompactionStats, Family, Ingesting};
+use crate::family::{CompactionStats, Family, IngestionGuard};
 use crate::health::ErrorSource;
 use crate::observe::{FlushReason, HistogramId, IngestInfo, PerfLevel, PerfMetric, perf_timer};
 use crate::options::IngestOptions;
@@ -37,7 +37,7 @@ use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
 use esker_sync::Arc;
-use place::{Placed, Reserved};
+use place::{IngestPlacement, RangeReservation};
 use std::path::PathBuf;
 
 /// The id of the family that a file is for when that is not known.
@@ -51,10 +51,10 @@ pub(crate) struct IngestJob {
 }
 
 /// Files for one family, in the database's directory.
-pub(super) struct Prepared {
+pub(super) struct IngestFiles {
     pub(super) family: Arc<Family>,
     pub(super) options: IngestOptions,
-    pub(super) files: Vec<Brought>,
+    pub(super) files: Vec<ImportFile>,
     /// Some of the files overlap each other.
     pub(super) overlap: bool,
 }
@@ -144,8 +144,8 @@ fn check(jobs: &[IngestJob]) -> Result<()> {
 }
 
 /// Looks at all files and brings them in; a failure leaves nothing behind.
-fn prepare(core: &Arc<Core>, jobs: Vec<IngestJob>) -> Result<Vec<Prepared>> {
-    let mut out: Vec<Prepared> = Vec::with_capacity(jobs.len());
+fn prepare(core: &Arc<Core>, jobs: Vec<IngestJob>) -> Result<Vec<IngestFiles>> {
+    let mut out: Vec<IngestFiles> = Vec::with_capacity(jobs.len());
     let run = || -> Result<()> {
         for job in jobs {
             let incoming: Vec<Incoming> = job
@@ -155,7 +155,7 @@ fn prepare(core: &Arc<Core>, jobs: Vec<IngestJob>) -> Result<Vec<Prepared>> {
                 .collect::<Result<_>>()?;
             let overlap = examine::overlap_each_other(&job.family, &incoming);
             check_overlap(&job, overlap)?;
-            out.push(Prepared {
+            out.push(IngestFiles {
                 family: job.family,
                 options: job.options,
                 files: Vec::with_capacity(incoming.len()),
@@ -202,7 +202,7 @@ fn check_overlap(job: &IngestJob, overlap: bool) -> Result<()> {
 }
 
 /// Removes what was brought in; no MANIFEST can name it.
-fn discard_all(trees: &Trees, prepared: &[Prepared]) {
+fn discard_all(trees: &Trees, prepared: &[IngestFiles]) {
     let files = || prepared.iter().flat_map(|p| &p.files);
     files().for_each(|f| trees.tables.forget(f.number));
     discard(
@@ -212,7 +212,10 @@ fn discard_all(trees: &Trees, prepared: &[Prepared]) {
 }
 
 /// Gives every file its level and sequence number and commits them, while no writer writes.
-fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, NotInstalled> {
+fn commit(
+    core: &Arc<Core>,
+    prepared: &[IngestFiles],
+) -> Result<Vec<Vec<IngestPlacement>>, NotInstalled> {
     let _timed = perf_timer(
         PerfMetric::FileIngestionBlockingLiveWritesNanos,
         PerfLevel::EnableTime,
@@ -235,9 +238,9 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
         );
     }
     // Until this is dropped no compaction begins that would write where the files may go.
-    let reserved: Vec<Reserved<'_>> = prepared
+    let reserved: Vec<RangeReservation<'_>> = prepared
         .iter()
-        .map(|p| Reserved::new(&core.background, p))
+        .map(|p| RangeReservation::new(&core.background, p))
         .collect();
     let last = core.reads.sequence.allocated();
     let mut placed = Vec::with_capacity(prepared.len());
@@ -279,7 +282,7 @@ fn commit(core: &Arc<Core>, prepared: &[Prepared]) -> Result<Vec<Vec<Placed>>, N
 }
 
 /// From now on no iterator adds range deletions to the families.
-fn begin(core: &Core, prepared: &[Prepared]) -> Vec<Ingesting> {
+fn begin(core: &Core, prepared: &[IngestFiles]) -> Vec<IngestionGuard> {
     let _log = core.writes.lock();
     let families = prepared.iter().map(|p| &p.family);
     families.map(Family::begin_ingestion).collect()
@@ -287,7 +290,7 @@ fn begin(core: &Core, prepared: &[Prepared]) -> Vec<Ingesting> {
 
 /// Flushes the memtables that hold keys of the files' ranges. Writers are stopped, so none comes
 /// after.
-fn flush_overlapped(core: &Arc<Core>, prepared: &[Prepared]) -> Result<()> {
+fn flush_overlapped(core: &Arc<Core>, prepared: &[IngestFiles]) -> Result<()> {
     let mut families = Vec::new();
     {
         let _log = core.writes.lock();
@@ -319,7 +322,7 @@ fn flush_overlapped(core: &Arc<Core>, prepared: &[Prepared]) -> Result<()> {
 }
 
 /// Counts and tells what was taken in.
-fn tell(core: &Core, prepared: &[Prepared], placed: &[Vec<Placed>], took_us: u64) {
+fn tell(core: &Core, prepared: &[IngestFiles], placed: &[Vec<IngestPlacement>], took_us: u64) {
     let number = core.services.next_job();
     for (job, places) in prepared.iter().zip(placed) {
         for (file, place) in job.files.iter().zip(places) {
@@ -362,12 +365,12 @@ fn tell(core: &Core, prepared: &[Prepared], placed: &[Vec<Placed>], took_us: u64
 }
 
 /// The sequence numbers of a file as the tree will have them.
-pub(super) fn seqs_of(file: &Brought, assigned: Seq) -> (Seq, Seq) {
+pub(super) fn seqs_of(file: &ImportFile, assigned: Seq) -> (Seq, Seq) {
     file.own_seqs.unwrap_or((assigned, assigned))
 }
 
 /// A new table's metadata with the counts of its properties.
-pub(super) fn with_stats(meta: FileMeta, file: &Brought) -> FileMeta {
+pub(super) fn with_stats(meta: FileMeta, file: &ImportFile) -> FileMeta {
     let p = &file.properties;
     let _fresh = meta.stats.set(esker_lsm::file::FileStats {
         num_entries: p.num_entries,

@@ -5,7 +5,7 @@
 //! see the file, or it overlaps another of the files, its entries get the next sequence number;
 //! else they get 0, as data that no reader can have seen in another state.
 
-use super::{Brought, Prepared, seqs_of};
+use super::{ImportFile, IngestFiles, seqs_of};
 use crate::core::{Background, Core, Services};
 use crate::family::Family;
 use crate::job::scheduler::release;
@@ -23,14 +23,14 @@ use esker_sync::Arc;
 
 /// A decision about one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
+pub(crate) struct IngestPlacement {
     pub(crate) level: Level,
     /// 0 when the entries need none.
     pub(crate) seq: Seq,
 }
 
 /// Keeps compactions out of the ranges of a job's files until it is dropped.
-pub(crate) struct Reserved<'a> {
+pub(crate) struct RangeReservation<'a> {
     background: &'a Background,
     family: Arc<Family>,
     ticket: Option<Ticket>,
@@ -38,10 +38,10 @@ pub(crate) struct Reserved<'a> {
     running: Busy,
 }
 
-impl<'a> Reserved<'a> {
+impl<'a> RangeReservation<'a> {
     /// Looks at what runs, and from then on lets nothing begin that would write into the files'
     /// ranges.
-    pub(crate) fn new(background: &'a Background, job: &Prepared) -> Self {
+    pub(crate) fn new(background: &'a Background, job: &IngestFiles) -> Self {
         let levels = job.family.view_guard().version.num_levels();
         let order = &job.family.order;
         let hull = job.files.iter().map(|f| (&f.smallest, &f.largest));
@@ -58,7 +58,7 @@ impl<'a> Reserved<'a> {
             let sorted = (Level(1)..=last, lo.clone(), hi.clone());
             busy.reserve(Vec::new(), Some(sorted))
         });
-        Reserved {
+        RangeReservation {
             background,
             family: Arc::clone(&job.family),
             ticket,
@@ -67,7 +67,7 @@ impl<'a> Reserved<'a> {
     }
 }
 
-impl Drop for Reserved<'_> {
+impl Drop for RangeReservation<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             release(&mut self.background.jobs.lock(), &self.family, ticket);
@@ -76,7 +76,7 @@ impl Drop for Reserved<'_> {
 }
 
 /// Whether a memtable holds a key of the range of one of the files.
-pub(crate) fn meets_memtables(job: &Prepared) -> Result<bool> {
+pub(crate) fn meets_memtables(job: &IngestFiles) -> Result<bool> {
     if seeded(Bug::IngestBesideMemtable) {
         return Ok(false);
     }
@@ -135,13 +135,13 @@ fn covers(order: &KeyOrder, (start, end): (&[u8], &[u8]), (lo, hi): (&[u8], &[u8
 /// Decides for every file of a job; `newest` is the newest sequence number in use, and goes on.
 pub(crate) fn place(
     core: &Arc<Core>,
-    job: &Prepared,
-    reserved: &Reserved<'_>,
+    job: &IngestFiles,
+    reserved: &RangeReservation<'_>,
     newest: &mut Seq,
-) -> Result<Vec<Placed>> {
+) -> Result<Vec<IngestPlacement>> {
     let options = job.family.options.load();
     let version = Arc::clone(&job.family.view_guard().version);
-    let placing = Placing {
+    let placing = PlacementContext {
         core,
         job,
         version: &version,
@@ -173,9 +173,9 @@ pub(crate) fn place(
 }
 
 /// What decisions go by.
-struct Placing<'a> {
+struct PlacementContext<'a> {
     core: &'a Arc<Core>,
-    job: &'a Prepared,
+    job: &'a IngestFiles,
     version: &'a Version,
     running: &'a Busy,
     /// Levels between 0 and this one stay empty.
@@ -185,7 +185,7 @@ struct Placing<'a> {
     is_watched: bool,
 }
 
-impl Placing<'_> {
+impl PlacementContext<'_> {
     fn order(&self) -> &KeyOrder {
         &self.job.family.order
     }
@@ -196,7 +196,7 @@ impl Placing<'_> {
         if !self.job.overlap {
             return files.len();
         }
-        let range = |f: &'_ Brought| (f.smallest.clone(), f.largest.clone());
+        let range = |f: &'_ ImportFile| (f.smallest.clone(), f.largest.clone());
         let meets = |n: usize| {
             let (lo, hi) = range(&files[n]);
             files[..n].iter().any(|f| {
@@ -207,7 +207,7 @@ impl Placing<'_> {
     }
 
     /// Decides for one file that has to go above level `above`.
-    fn one(&self, file: &Brought, above: Option<Level>, newest: Seq) -> Result<Placed> {
+    fn one(&self, file: &ImportFile, above: Option<Level>, newest: Seq) -> Result<IngestPlacement> {
         let options = &self.job.options;
         let keeps_seqs = options.allow_db_generated_files;
         let last = Level((self.version.num_levels() - 1) as u8);
@@ -269,12 +269,12 @@ impl Placing<'_> {
         }
         let needs_seq = needs_seq && !seeded(Bug::IngestSequence);
         let seq = if needs_seq { newest.next() } else { Seq::ZERO };
-        Ok(Placed { level: target, seq })
+        Ok(IngestPlacement { level: target, seq })
     }
 
     /// Whether a level, or what a running compaction writes into it, holds a key of the file's
     /// range.
-    fn meets_level(&self, file: &Brought, level: Level) -> Result<bool> {
+    fn meets_level(&self, file: &ImportFile, level: Level) -> Result<bool> {
         let (lo, hi) = (file.smallest.user(), file.largest.user());
         let order = self.order();
         if self
@@ -304,14 +304,14 @@ impl Placing<'_> {
     }
 
     /// Whether no file of the level reaches into the file's range. Level 0 takes any.
-    fn fits(&self, file: &Brought, level: Level) -> bool {
+    fn fits(&self, file: &ImportFile, level: Level) -> bool {
         let (lo, hi) = (file.smallest.user(), file.largest.user());
         level == Level::L0 || !self.version.overlaps_level(level, Some(lo), Some(hi))
     }
 
     /// Puts the sequence number into the file where that is asked for, or takes out what another
     /// ingestion put there.
-    fn write_seq(&self, file: &Brought, seq: Seq) -> Result<()> {
+    fn write_seq(&self, file: &ImportFile, seq: Seq) -> Result<()> {
         let Some((at, now)) = file.written else {
             return Ok(());
         };
@@ -340,7 +340,7 @@ impl Placing<'_> {
 }
 
 /// The file as a table of the tree.
-pub(crate) fn meta(services: &Services, file: &Brought, place: &Placed) -> FileMeta {
+pub(crate) fn meta(services: &Services, file: &ImportFile, place: &IngestPlacement) -> FileMeta {
     let (smallest_seq, largest_seq) = seqs_of(file, place.seq);
     let edge = |key: &InternalKey| {
         if file.own_seqs.is_some() || key.is_range_end_sentinel() {

@@ -5,9 +5,9 @@
 //! the errors here are those of a directory that is not whole.
 
 use super::targets::Target;
-use crate::recover::fold::Folded;
+use crate::recover::fold::ManifestContents;
 use crate::store::continuity::{LinkRecord, ManifestEnd, Predecessor};
-use crate::write::prepared::Named;
+use crate::write::prepared::NamedBatches;
 use esker_files::log::RecoveryMode;
 use esker_format::edit::KnownLogs;
 use esker_format::file_name::{log_name, manifest_name};
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 /// What the MANIFEST says that logs can be held against: only where there is no writer meanwhile.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct ReplayBounds {
     pub(super) manifest: ManifestEnd,
     /// `None` where the writer of the MANIFEST does not speak of logs.
     pub(super) logs: Option<KnownLogs>,
@@ -27,12 +27,12 @@ pub(crate) struct Known {
     pub(super) max_family: FamilyId,
 }
 
-impl Known {
+impl ReplayBounds {
     /// By `folded`, when logs from `oldest` on are read. Nothing of a copy that was made without
     /// logs: those that are there were added by an operator, and fit.
-    pub(crate) fn of(folded: &Folded, oldest: FileNo) -> Option<Known> {
+    pub(crate) fn of(folded: &ManifestContents, oldest: FileNo) -> Option<ReplayBounds> {
         let is_alone = folded.known_logs.is_some_and(|l| l.newest == FileNo(0));
-        (!is_alone).then(|| Known {
+        (!is_alone).then(|| ReplayBounds {
             manifest: ManifestEnd {
                 number: folded.manifest,
                 bytes: folded.valid_end,
@@ -46,7 +46,7 @@ impl Known {
 
 /// The findings of a replay.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct ReplayResult {
     /// The newest sequence that any log held.
     pub(crate) last: Seq,
     /// Logs that were read, oldest first, each with where its last whole record ends.
@@ -60,7 +60,7 @@ pub(crate) struct Outcome {
     /// Replay ended before the end of the logs (point-in-time recovery).
     pub(crate) stopped: bool,
     /// What was prepared and neither committed nor undone.
-    pub(crate) prepared: Named,
+    pub(crate) prepared: NamedBatches,
     /// The logs hold sections of prepared transactions, be they over or not.
     pub(crate) has_sections: bool,
     /// A log is missing, and with it perhaps edits of the MANIFEST.
@@ -74,7 +74,7 @@ pub(crate) struct Outcome {
 pub(super) struct LogAccount {
     pub(super) dir: PathBuf,
     pub(super) mode: RecoveryMode,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: ReplayResult,
     /// The sequence that the next batch must have for replay to go on after a stop.
     pub(super) expected: Option<Seq>,
     /// The first log whose end may be lost: no later one showed yet that all of it was read.
@@ -89,7 +89,7 @@ pub(super) struct LogAccount {
     pub(super) begun: Option<FileNo>,
     /// The filter wants nothing more.
     pub(super) is_over: bool,
-    pub(super) known: Option<Known>,
+    pub(super) known: Option<ReplayBounds>,
     /// The logs that are there.
     present: Vec<FileNo>,
     /// The first log that speaks of a family that the MANIFEST did not know, and that family.
@@ -101,7 +101,7 @@ impl LogAccount {
         LogAccount {
             dir,
             mode,
-            outcome: Outcome::default(),
+            outcome: ReplayResult::default(),
             expected: None,
             cut_short: None,
             ended: None,

@@ -194,7 +194,7 @@ impl Pipeline {
 
 /// A thread that writes one batch.
 struct Writer {
-    thread: esker_sync::Joining,
+    thread: esker_sync::MemberHandle,
     outcome: Arc<Mutex<Option<Result<()>>>>,
 }
 
@@ -340,7 +340,7 @@ fn race(seed: u64) {
             }
         };
         threads.push(schedule.spawn("administration", body).expect("a thread"));
-        threads.into_iter().for_each(esker_sync::Joining::join);
+        threads.into_iter().for_each(esker_sync::MemberHandle::join);
     });
     path.check_prefix();
     let logged: u64 = path.queue.lock().iter().map(|b| u64::from(b.count())).sum();

@@ -9,7 +9,7 @@
 //! Rejected: *zeros behind the end*, which a power cut may leave unwritten while what they should
 //! have hidden is there.
 
-use super::window::Window;
+use super::window::LogWindow;
 use super::{Damage, is_recyclable};
 use esker_codec::checksum::{crc32c, unmask};
 use esker_format::FileNo;
@@ -29,7 +29,7 @@ pub(super) enum Leftover {
 impl Leftover {
     /// Judges the bytes at `window`'s place. They are of an older log where no record of log
     /// `number` follows, unless they say that they are of that log.
-    pub(super) fn of(window: &mut Window, number: FileNo) -> Result<Leftover> {
+    pub(super) fn of(window: &mut LogWindow, number: FileNo) -> Result<Leftover> {
         if is_ours(number, &window.chunk[window.pos..window.block_end()]) {
             return Ok(Leftover::Damage);
         }
@@ -53,7 +53,7 @@ pub(super) fn is_ours(log: FileNo, bytes: &[u8]) -> bool {
 
 /// Tells whether a record of log `number` is in the rest of this block, or at the begin of a later
 /// one: blocks begin with a record, whichever log left them.
-fn own_record_follows(window: &Window, number: FileNo) -> Result<bool> {
+fn own_record_follows(window: &LogWindow, number: FileNo) -> Result<bool> {
     let rest = &window.chunk[window.pos..window.block_end()];
     if (1..rest.len()).any(|at| is_own_record(number, &rest[at..])) {
         return Ok(true);

@@ -10,7 +10,7 @@ const READ_BLOCKS: usize = 8;
 
 /// Blocks of a file that are read one after the other.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct LogWindow {
     pub(super) file: Arc<dyn RandomAccessFile>,
     pub(super) chunk: Vec<u8>,
     /// File offset of `chunk[0]`, a multiple of the block size.
@@ -23,10 +23,10 @@ pub(super) struct Window {
     pub(super) eof: bool,
 }
 
-impl Window {
+impl LogWindow {
     /// At the start of `file`.
-    pub(super) fn new(file: Arc<dyn RandomAccessFile>) -> Window {
-        Window {
+    pub(super) fn new(file: Arc<dyn RandomAccessFile>) -> LogWindow {
+        LogWindow {
             file,
             chunk: Vec::new(),
             chunk_offset: 0,

@@ -4,7 +4,7 @@
 //! A machine has compactions and a flush of a fixed speed each; writers offer a rate and get what
 //! the pace leaves them of it.
 
-use super::super::{Forecast, KeysCome, Workload};
+use super::super::{Forecast, Workload, WriteOrder};
 use crate::assessment::Assessment;
 use crate::load::{StallTriggers, Zone};
 use crate::pace::{Pace, Reading, WriterLimits};
@@ -71,7 +71,7 @@ impl Store {
             keys,
             entry_bytes: 432,
             flush_bytes: policy.write_buffer_size,
-            order: KeysCome::AtRandom,
+            order: WriteOrder::AtRandom,
             service: 0.0,
             jobs,
             level0_stop: usize::MAX,

@@ -11,7 +11,7 @@ use esker_sync::{Arc, ArcSwapOption, Weak};
 /// A tree's assessment, with the picker's view of the options that it was made by. It does not keep
 /// the version alive: files that the version alone lists may go.
 #[derive(Debug)]
-pub(crate) struct Assessed {
+pub(crate) struct TreeAssessment {
     version: Weak<Version>,
     options: Weak<FamilyOptions>,
     pub(crate) policy: Policy,
@@ -20,33 +20,33 @@ pub(crate) struct Assessed {
 
 /// The last assessment, and how many there were.
 #[derive(Debug, Default)]
-pub(super) struct LastAssessed {
-    last: ArcSwapOption<Assessed>,
+pub(super) struct LastAssessment {
+    last: ArcSwapOption<TreeAssessment>,
     count: AtomicU64,
 }
 
 impl Family {
     /// The assessment of one of the family's trees under its options.
-    pub(crate) fn assessed(&self, version: &Arc<Version>) -> Arc<Assessed> {
+    pub(crate) fn assessed(&self, version: &Arc<Version>) -> Arc<TreeAssessment> {
         let options = self.options.load();
-        let is_of = |a: &Assessed| {
+        let is_of = |a: &TreeAssessment| {
             a.version.as_ptr() == Arc::as_ptr(version)
                 && a.options.as_ptr() == Arc::as_ptr(&options)
         };
-        if let Some(known) = self.assessed.last.load_full().filter(|a| is_of(a)) {
+        if let Some(known) = self.last_assessment.last.load_full().filter(|a| is_of(a)) {
             return known;
         }
         let policy = options.to_policy();
-        let made = Arc::new(Assessed {
+        let made = Arc::new(TreeAssessment {
             version: Arc::downgrade(version),
             options: Arc::downgrade(&options),
             tree: Assessment::of(version, &policy),
             policy,
         });
-        self.assessed.count.fetch_add(1, Ordering::Relaxed);
+        self.last_assessment.count.fetch_add(1, Ordering::Relaxed);
         // A thread with an old tree does not replace the newest one.
         if Arc::ptr_eq(version, &self.view_guard().version) {
-            self.assessed.last.store(Some(Arc::clone(&made)));
+            self.last_assessment.last.store(Some(Arc::clone(&made)));
         }
         made
     }
@@ -54,6 +54,6 @@ impl Family {
     /// How many assessments were computed.
     #[cfg(test)]
     pub(crate) fn assessments(&self) -> u64 {
-        self.assessed.count.load(Ordering::Relaxed)
+        self.last_assessment.count.load(Ordering::Relaxed)
     }
 }

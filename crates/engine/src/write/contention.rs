@@ -5,9 +5,9 @@
 //! a timer tick: 4 ms at 250 Hz. So a writer that has run for [`SLICE_NS`] yields at the end of a
 //! write, and none waits longer than it takes the others to run that long.
 //!
-//! [`Crowd`] counts the threads that write: those that found the log lock taken within the last
-//! [`WINDOW_NS`], and one more. Fewer than there are processors do not yield. Thread-safety:
-//! everything may be called by any thread.
+//! [`WriterContention`] counts the threads that write: those that found the log lock taken within
+//! the last [`WINDOW_NS`], and one more. Fewer than there are processors do not yield.
+//! Thread-safety: everything may be called by any thread.
 
 use esker_env::Clock;
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,7 +28,7 @@ thread_local! {
 /// What a thread remembers of its writes to the database that it wrote to last.
 struct Writer {
     /// The database and the thread that the rest is of.
-    crowd: Cell<(u64, u64)>,
+    owner: Cell<(u64, u64)>,
     /// The window that has counted the thread last.
     counted_in_ms: Cell<Option<u64>>,
     writes: Cell<u32>,
@@ -38,7 +38,7 @@ struct Writer {
 impl Writer {
     const fn new() -> Self {
         Writer {
-            crowd: Cell::new((0, 0)),
+            owner: Cell::new((0, 0)),
             counted_in_ms: Cell::new(None),
             writes: Cell::new(0),
             yielded_ns: Cell::new(0),
@@ -47,9 +47,9 @@ impl Writer {
 
     /// Forgets another database, and another thread: a simulation runs several on one of the
     /// system's, and has to repeat.
-    fn enter(&self, crowd: &Crowd) {
-        let now = (crowd.id, thread::number());
-        if self.crowd.replace(now) != now {
+    fn enter(&self, contention: &WriterContention) {
+        let now = (contention.id, thread::number());
+        if self.owner.replace(now) != now {
             self.counted_in_ms.set(None);
             self.writes.set(0);
             self.yielded_ns.set(0);
@@ -59,15 +59,15 @@ impl Writer {
 
 /// A span of time and the number of threads that waited in it, in one word.
 #[derive(Clone, Copy, Debug)]
-struct Window(u64);
+struct WaitWindow(u64);
 
-impl Window {
+impl WaitWindow {
     const COUNT_BITS: u32 = 24;
     const NS_PER_MS: u64 = 1_000_000;
 
     /// A window that begins now.
     fn beginning(now_ns: u64) -> Self {
-        Window((now_ns / Self::NS_PER_MS) << Self::COUNT_BITS)
+        WaitWindow((now_ns / Self::NS_PER_MS) << Self::COUNT_BITS)
     }
 
     fn began_ms(self) -> u64 {
@@ -91,18 +91,18 @@ impl Window {
 
 /// Whether as many threads write as there are processors, or more.
 #[derive(Debug)]
-pub(super) struct Crowd {
+pub(super) struct WriterContention {
     /// Tells databases apart.
     id: u64,
     is_crowded: AtomicBool,
-    /// The current [`Window`].
+    /// The current [`WaitWindow`].
     window: AtomicU64,
 }
 
-impl Crowd {
+impl WriterContention {
     pub(super) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Crowd {
+        WriterContention {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             is_crowded: AtomicBool::new(false),
             window: AtomicU64::new(0),
@@ -121,7 +121,7 @@ impl Crowd {
 
     /// Counts a thread once in each window.
     fn count(&self, writer: &Writer) {
-        let mut window = Window(self.window.load(Ordering::Relaxed));
+        let mut window = WaitWindow(self.window.load(Ordering::Relaxed));
         while writer.counted_in_ms.get() != Some(window.began_ms()) {
             let counted = self.window.compare_exchange_weak(
                 window.0,
@@ -131,20 +131,20 @@ impl Crowd {
             );
             match counted {
                 Ok(_) => writer.counted_in_ms.set(Some(window.began_ms())),
-                Err(now) => window = Window(now),
+                Err(now) => window = WaitWindow(now),
             }
         }
     }
 
     fn look_at_window(&self, now_ns: u64) {
-        let window = Window(self.window.load(Ordering::Relaxed));
+        let window = WaitWindow(self.window.load(Ordering::Relaxed));
         if !window.is_over(now_ns) {
             return;
         }
         // One thread ends a window. When another one is counted meanwhile, the next look ends it.
         let ended = self.window.compare_exchange(
             window.0,
-            Window::beginning(now_ns).0,
+            WaitWindow::beginning(now_ns).0,
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
@@ -186,19 +186,19 @@ mod tests {
     use super::*;
 
     /// The window in which `threads` waited, each `times` times.
-    fn window_of(threads: usize, times: usize) -> Window {
-        let crowd = Crowd::new();
-        crowd.look_at_window(WINDOW_NS);
+    fn window_of(threads: usize, times: usize) -> WaitWindow {
+        let contention = WriterContention::new();
+        contention.look_at_window(WINDOW_NS);
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
                     for _ in 0..times {
-                        crowd.note_wait(WINDOW_NS + 1);
+                        contention.note_wait(WINDOW_NS + 1);
                     }
                 });
             }
         });
-        Window(crowd.window.load(Ordering::Relaxed))
+        WaitWindow(contention.window.load(Ordering::Relaxed))
     }
 
     #[test]
@@ -219,25 +219,28 @@ mod tests {
 
     #[test]
     fn the_end_of_a_window_decides_and_counts_afresh() {
-        let crowd = Crowd::new();
-        crowd.look_at_window(WINDOW_NS);
+        let contention = WriterContention::new();
+        contention.look_at_window(WINDOW_NS);
         let processors = thread::parallelism();
         std::thread::scope(|scope| {
             for _ in 0..processors {
-                scope.spawn(|| crowd.note_wait(WINDOW_NS + 1));
+                scope.spawn(|| contention.note_wait(WINDOW_NS + 1));
             }
         });
-        assert!(!crowd.is_crowded.load(Ordering::Relaxed));
-        crowd.look_at_window(2 * WINDOW_NS);
-        assert!(crowd.is_crowded.load(Ordering::Relaxed));
-        assert_eq!(Window(crowd.window.load(Ordering::Relaxed)).threads(), 0);
+        assert!(!contention.is_crowded.load(Ordering::Relaxed));
+        contention.look_at_window(2 * WINDOW_NS);
+        assert!(contention.is_crowded.load(Ordering::Relaxed));
+        assert_eq!(
+            WaitWindow(contention.window.load(Ordering::Relaxed)).threads(),
+            0
+        );
     }
 
     #[test]
     fn a_crowd_that_went_away_is_forgotten_after_a_window() {
-        let crowd = Crowd::new();
-        crowd.is_crowded.store(true, Ordering::Relaxed);
-        crowd.look_at_window(WINDOW_NS);
-        assert!(!crowd.is_crowded.load(Ordering::Relaxed));
+        let contention = WriterContention::new();
+        contention.is_crowded.store(true, Ordering::Relaxed);
+        contention.look_at_window(WINDOW_NS);
+        assert!(!contention.is_crowded.load(Ordering::Relaxed));
     }
 }
