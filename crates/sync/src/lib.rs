@@ -20,5 +20,8 @@ pub use crossbeam_utils::CachePadded;
 pub use point::sync_point;
 #[cfg(debug_assertions)]
 pub use point::{SyncPointGuard, at_sync_point};
-pub use rank::{Condvar, Mutex, MutexGuard, Rank, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use rank::{
+    Condvar, Mutex, MutexGuard, Rank, RwLock, RwLockReadGuard, RwLockWriteGuard, check_may_block,
+    check_may_take_long,
+};
 pub use std::sync::{Arc, OnceLock, Weak, atomic};

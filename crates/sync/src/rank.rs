@@ -1,8 +1,10 @@
 //! Ranked locks: `parking_lot` locks that check, in debug builds, that they are taken in rank
-//! order.
+//! order, and that nothing is done under them that takes long.
 //!
-//! Invariant: the ranks a thread holds are strictly increasing in the order taken. The check is a
-//! thread-local stack of ranks and costs nothing in release builds.
+//! Invariants: the ranks a thread holds are strictly increasing in the order taken. Under some
+//! locks there is no I/O and no wait but for their own condition, under some no work that grows
+//! with a tree or a memtable: a rank says so. The checks look at a thread-local stack of ranks and
+//! cost nothing in release builds.
 
 use crate::control::{self, LockRelease};
 use std::ops::{Deref, DerefMut};
@@ -15,12 +17,40 @@ pub struct Rank {
     pub order: u16,
     /// What the lock protects, for messages.
     pub name: &'static str,
+    may_block: bool,
+    may_take_long: bool,
 }
 
 impl Rank {
     /// A rank at `order`, called `name`.
     pub const fn new(order: u16, name: &'static str) -> Self {
-        Rank { order, name }
+        Rank {
+            order,
+            name,
+            may_block: true,
+            may_take_long: true,
+        }
+    }
+    /// This rank, for locks under which there is neither I/O nor a wait.
+    #[must_use]
+    pub const fn without_waits(self) -> Self {
+        Rank {
+            may_block: false,
+            ..self
+        }
+    }
+    /// This rank, for locks under which nothing is done that grows with a tree or a memtable.
+    #[must_use]
+    pub const fn without_long_work(self) -> Self {
+        Rank {
+            may_take_long: false,
+            ..self
+        }
+    }
+    /// This rank, for locks that are held for a moment: without waits and without long work.
+    #[must_use]
+    pub const fn brief(self) -> Self {
+        self.without_waits().without_long_work()
     }
     /// For leaf locks: nothing else is taken while one is held.
     pub const LEAF: Rank = Rank::new(u16::MAX, "leaf");
@@ -49,6 +79,17 @@ mod held {
         });
     }
 
+    /// Panics if the thread holds a lock under which nobody does this.
+    pub(super) fn check(doing: &str, is_allowed: impl Fn(&Rank) -> bool) {
+        // A thread that ends has no stack any more, and holds nothing.
+        let forbids = HELD.try_with(|h| h.borrow().iter().find(|r| !is_allowed(r)).copied());
+        if let Ok(Some(rank)) = forbids
+            && !std::thread::panicking()
+        {
+            panic!("{doing} under the lock {:?} ({})", rank.name, rank.order);
+        }
+    }
+
     pub(super) fn release(rank: Rank) {
         HELD.with(|h| {
             let mut h = h.borrow_mut();
@@ -65,7 +106,22 @@ mod held {
     #[inline(always)]
     pub(super) fn acquire(_: Rank) {}
     #[inline(always)]
+    pub(super) fn check(_: &str, _: impl Fn(&Rank) -> bool) {}
+    #[inline(always)]
     pub(super) fn release(_: Rank) {}
+}
+
+/// To be called before I/O and waits: panics, in debug builds, under a lock without them.
+#[inline(always)]
+pub fn check_may_block(doing: &str) {
+    held::check(doing, |rank| rank.may_block);
+}
+
+/// To be called before work that grows with a tree or a memtable: panics, in debug builds, under a
+/// lock without it.
+#[inline(always)]
+pub fn check_may_take_long(doing: &str) {
+    held::check(doing, |rank| rank.may_take_long);
 }
 
 /// A mutual-exclusion lock with a rank.
@@ -173,12 +229,14 @@ impl Condvar {
     }
     /// Releases the lock, waits for a notification, takes the lock again.
     pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
+        held::check("a wait", |rank| rank.may_block || *rank == guard.rank);
         if self.controlled_wait(guard, None).is_none() {
             self.0.wait(&mut guard.inner);
         }
     }
     /// As [`Condvar::wait`], for at most `timeout`; true when it timed out.
     pub fn wait_for<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, timeout: Duration) -> bool {
+        held::check("a wait", |rank| rank.may_block || *rank == guard.rank);
         match self.controlled_wait(guard, Some(timeout)) {
             Some(timed_out) => timed_out,
             None => self.0.wait_for(&mut guard.inner, timeout).timed_out(),
@@ -316,6 +374,36 @@ mod tests {
         let b = Mutex::new(Rank::new(2, "b"), ());
         let _b = b.lock();
         let _a = a.lock();
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    fn what_takes_long_is_not_done_under_every_lock() {
+        let caught = |f: fn()| std::panic::catch_unwind(f).is_err();
+        let (long, brief) = (Rank::new(1, "long"), Rank::new(3, "brief").brief());
+        let writers = Mutex::new(Rank::new(2, "writers").without_long_work(), ());
+        let (long, brief) = (Mutex::new(long, ()), Mutex::new(brief, ()));
+        {
+            let _held = long.lock();
+            check_may_block("a write");
+            check_may_take_long("a walk");
+            let _held = writers.lock();
+            check_may_block("a write");
+            assert!(caught(|| check_may_take_long("a walk")));
+        }
+        {
+            let _held = brief.lock();
+            assert!(caught(|| check_may_block("a write")));
+            assert!(caught(|| check_may_take_long("a walk")));
+        }
+        // A condition releases its own lock, and no other.
+        let changed = Condvar::new();
+        let mut waiting = brief.lock();
+        changed.wait_for(&mut waiting, Duration::ZERO);
+        let leaf = Mutex::new(Rank::LEAF, ());
+        let mut inner = leaf.lock();
+        let wait = std::panic::AssertUnwindSafe(|| changed.wait_for(&mut inner, Duration::ZERO));
+        assert!(std::panic::catch_unwind(wait).is_err());
     }
 
     #[test]

@@ -26,16 +26,28 @@ pub(super) struct LastAssessment {
 }
 
 impl Family {
-    /// The assessment of one of the family's trees under its options.
-    pub(crate) fn assessed(&self, version: &Arc<Version>) -> Arc<TreeAssessment> {
+    /// The assessment of the newest tree that was assessed.
+    pub(crate) fn newest_assessment(&self) -> Option<Arc<TreeAssessment>> {
+        self.last_assessment.last.load_full()
+    }
+
+    /// The last assessment, if it is of this tree under the options that the family has now.
+    pub(crate) fn last_assessed(&self, version: &Arc<Version>) -> Option<Arc<TreeAssessment>> {
         let options = self.options.load();
-        let is_of = |a: &TreeAssessment| {
+        let is_of = |a: &Arc<TreeAssessment>| {
             a.version.as_ptr() == Arc::as_ptr(version)
                 && a.options.as_ptr() == Arc::as_ptr(&options)
         };
-        if let Some(known) = self.last_assessment.last.load_full().filter(|a| is_of(a)) {
+        self.last_assessment.last.load_full().filter(is_of)
+    }
+
+    /// The assessment of one of the family's trees under its options.
+    pub(crate) fn assessed(&self, version: &Arc<Version>) -> Arc<TreeAssessment> {
+        if let Some(known) = self.last_assessed(version) {
             return known;
         }
+        let options = self.options.load();
+        esker_sync::check_may_take_long("an assessment of a tree");
         let policy = options.to_policy();
         let made = Arc::new(TreeAssessment {
             version: Arc::downgrade(version),

@@ -20,6 +20,7 @@ use crate::{
     ReadOptions, WritableFile, WriteOptions,
 };
 use esker_status::{Error, Result};
+use esker_sync::check_may_block;
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 use std::ffi::CStr;
@@ -115,6 +116,7 @@ fn named<T>(doing: &str, path: &Path, result: Result<T, Errno>) -> Result<T> {
 
 /// Runs a system call until no signal interrupts it.
 fn call<T>(doing: &str, path: &Path, f: impl FnMut() -> rustix::io::Result<T>) -> Result<T> {
+    check_may_block(doing);
     named(doing, path, retry_on_intr(f))
 }
 

@@ -8,6 +8,7 @@ use crate::pool::IoQueue;
 use crate::sys::ring::{PendingRequest, Request, Transfer};
 use crate::{BackgroundIo, PendingRead, RandomAccessFile, ReadOptions};
 use esker_status::{Error, Result};
+use esker_sync::check_may_block;
 use rustix::buffer::spare_capacity;
 use rustix::fs::{Advice, FileType, OFlags, fadvise, fstat};
 use rustix::io::{Errno, pread};
@@ -71,6 +72,7 @@ impl PosixReader {
 
     /// Fills `buf` as far as the file goes.
     fn read_full(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        check_may_block("a read");
         let mut done = 0;
         while done < buf.len() {
             match pread(&*self.fd, &mut buf[done..], offset + done as u64) {
@@ -175,6 +177,7 @@ impl RandomAccessFile for PosixReader {
             out.truncate(got);
             return Ok(out);
         }
+        check_may_block("a read");
         while out.len() < len {
             let at = offset + out.len() as u64;
             match pread(&*self.fd, spare_capacity(&mut out), at) {

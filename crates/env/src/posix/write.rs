@@ -19,6 +19,7 @@ use crate::sys::ring::{Completion, PendingRequest, Request, Ring, Transfer};
 use crate::write_behind::BufferedFile;
 use crate::{WritableFile, WriteOptions, sys};
 use esker_status::{Error, ErrorKind, Result};
+use esker_sync::check_may_block;
 use rustix::fs::{self, FallocateFlags, FileType, OFlags};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 use std::collections::VecDeque;
@@ -258,6 +259,7 @@ impl PosixWriter {
 
     /// Writes what follows the first `done` bytes of `data`, all of which belong at `offset`.
     fn write_rest(&mut self, data: &[u8], mut done: usize, offset: u64) -> Result<()> {
+        check_may_block("a write");
         while done < data.len() {
             let piece = if self.options.direct {
                 data.len() - done
@@ -543,6 +545,7 @@ impl WritableFile for PosixWriter {
         if self.stale > self.len() {
             self.cut(self.len())?;
         }
+        check_may_block("a sync");
         match retry_on_intr(|| fs::fdatasync(self.fd())) {
             Ok(()) => Ok(()),
             // The kernel may have dropped the dirty pages: what is on disk is unknown from here on.

@@ -33,7 +33,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 /// Taken before the locks of a cache.
-const BUDGET: Rank = Rank::new(u16::MAX - 3, "memory budget");
+const BUDGET: Rank = Rank::new(u16::MAX - 3, "memory budget").brief();
 /// The step in which memtables beyond their share take from the cache.
 const STEP: usize = 256 << 10;
 /// The least that a side has, unless it is set: this part of the budget.

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The step in which memory is taken from the cache.
 const RESERVATION: usize = 256 << 10;
 /// Taken before the locks of a cache.
-const RESERVED: Rank = Rank::new(u16::MAX - 2, "reserved write buffers");
+const RESERVED: Rank = Rank::new(u16::MAX - 2, "reserved write buffers").brief();
 /// Longest wait before a stalled writer looks again.
 const STALL: Duration = Duration::from_millis(10);
 

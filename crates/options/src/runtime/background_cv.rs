@@ -14,7 +14,7 @@ use esker_sync::{Arc, Condvar, Mutex, OnceLock, Rank};
 use std::fmt;
 use std::time::Duration;
 
-const RANK: Rank = Rank::new(55, "background work");
+const RANK: Rank = Rank::new(55, "background work").brief();
 
 /// Starts a thread that looks for work.
 type Start = Box<dyn Fn(AtWork) + Send + Sync>;

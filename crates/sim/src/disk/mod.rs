@@ -35,7 +35,7 @@ use esker_env::{
     WritableFile, WriteOptions, lock_held_here, reuse_file,
 };
 use esker_status::{Error, Result};
-use esker_sync::{Mutex, MutexGuard, Rank};
+use esker_sync::{Mutex, MutexGuard, Rank, check_may_block};
 use file::{Lock, OpenHandle, Reader, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -207,6 +207,7 @@ impl Disk {
 
     /// A call begins: whether it is to fail, and the disk for it.
     fn enter(&self, call: Call, path: &Path) -> (MutexGuard<'_, DiskState>, Option<Failure>) {
+        check_may_block(call.name());
         let mut state = self.lock();
         if state.process != self.process {
             return (state, Some(Failure::Errno(EIO)));
