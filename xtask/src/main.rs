@@ -34,6 +34,7 @@ mod install;
 mod jni;
 mod ledger;
 mod links;
+mod load_constants;
 mod method_cycles;
 mod modules;
 mod oracle;

@@ -2,7 +2,8 @@
 
 use crate::source::{Source, files};
 use crate::{
-    Findings, figures, floors, generated, ledger, links, method_cycles, modules, paths, type_names,
+    Findings, figures, floors, generated, ledger, links, load_constants, method_cycles, modules,
+    paths, type_names,
 };
 use std::io;
 use std::path::Path;
@@ -207,6 +208,11 @@ pub(crate) fn run(root: &Path, bless: bool) -> io::Result<Findings> {
     let page = std::fs::read_to_string(root.join("ARCHITECTURE.md"))?;
     type_names::check(&sources, &page, &mut findings);
     paths::check(&texts, &sources, &mut findings);
+    let overload = std::fs::read_to_string(root.join(load_constants::DOCUMENT))?;
+    eprintln!(
+        "{}",
+        load_constants::check(&overload, &sources, &mut findings)
+    );
     eprintln!("{}", figures::check(&texts, &sources, &mut findings));
     let (ledger_text, missing) = ledger::ledger(&sources);
     findings.extend(missing);

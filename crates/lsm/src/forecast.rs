@@ -13,6 +13,8 @@
 //! What it leaves out: bytes of indexes and filters, compression, snapshots, deletions,
 //! subcompactions.
 
+pub mod paced;
+
 use crate::cutter::Cutter;
 use crate::edit::{TreeEdit, apply};
 use crate::file::{FileMeta, FileStats};

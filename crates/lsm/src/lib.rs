@@ -19,6 +19,7 @@ pub mod load;
 pub mod merge_operator;
 pub mod merging;
 pub mod off_peak;
+pub mod overload;
 pub mod pace;
 pub mod pick;
 pub mod plan;

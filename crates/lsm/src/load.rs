@@ -21,6 +21,12 @@
 //!
 //! Arithmetic over figures: what they are of a tree is measured elsewhere.
 
+use esker_status::seeded::{Bug, seeded};
+
+/// The loads at which two zones begin; the others begin where writers are slowed down and stopped.
+const NEAR: f64 = 0.75;
+const CRITICAL: f64 = 1.5;
+
 /// A part of the scale of loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Zone {
@@ -42,9 +48,9 @@ impl Zone {
     pub const fn begin(self) -> f64 {
         match self {
             Zone::Calm => 0.0,
-            Zone::Near => 0.75,
+            Zone::Near => NEAR,
             Zone::Slow => 1.0,
-            Zone::Critical => 1.5,
+            Zone::Critical => CRITICAL,
             Zone::Stop => 2.0,
         }
     }
@@ -53,8 +59,12 @@ impl Zone {
     #[must_use]
     pub fn of(load: f64) -> Zone {
         let zones = [Zone::Stop, Zone::Critical, Zone::Slow, Zone::Near];
-        let reached = zones.into_iter().find(|zone| load >= zone.begin());
-        reached.unwrap_or(Zone::Calm)
+        let reached = zones.into_iter().position(|zone| load >= zone.begin());
+        match reached {
+            Some(at) if seeded(Bug::ZoneOffByOne) => zones[at.saturating_sub(1)],
+            Some(at) => zones[at],
+            None => Zone::Calm,
+        }
     }
 }
 
@@ -163,7 +173,7 @@ impl StallTriggers {
         let slowdown = (most - usize::from(most > 0)).max(merged + 1);
         StallTriggers {
             memtables: StallTrigger {
-                slowdown: if most > 3 {
+                slowdown: if most >= 4 {
                     slowdown as f64
                 } else {
                     f64::INFINITY

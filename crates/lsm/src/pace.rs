@@ -38,7 +38,8 @@
 //! rate that the drain allows.
 
 use crate::load::{LoadCause, StallTrigger, StallTriggers, Zone};
-use crate::writers::MIN_FILES_FOR_INTRA_L0;
+use crate::overload::MIN_FILES_FOR_INTRA_L0;
+use esker_status::seeded::{Bug, seeded};
 
 /// Bytes a second of writers that nothing holds back.
 pub const UNLIMITED: f64 = f64::INFINITY;
@@ -50,23 +51,19 @@ const EVEN_LOAD: f64 = 1.22;
 const STEEPNESS_ABOVE: f64 = 6.0;
 const STEEPNESS_BELOW: f64 = 40.0;
 /// Seconds over which the load and the drain are averaged.
-const WINDOW_S: f64 = 45.0;
+pub const WINDOW_S: f64 = 45.0;
 /// The load by which a tree may be above its mean.
 const LEAD: f64 = 0.2;
 /// Seconds until tables of level 0 that no job merges are merged among themselves: a job ends, and
 /// a few tables are merged.
 const SOON_S: f64 = 1.0;
-/// A merge may take longer than was foreseen: it never counts as nearer to its end than this, and
-/// one more table fits below where writers stop.
+/// A merge may take longer than was foreseen: it never counts as nearer to its end than this.
 const LEAST_RELIEF_S: f64 = 0.25;
-/// Readings closer together than this say nothing about speed.
-const LEAST_READING_S: f64 = 0.02;
-/// The part of a memtable that writers may take while as many wait to be flushed as may.
+/// The part of a memtable that writers may take while as many wait to be flushed as may. They begin
+/// with a memtable a second, and that falls with the fourth power of what is left: a flush that
+/// ends after some hundredths of a second makes no writer wait for long, and the reserve of 16 MB
+/// lasts for seconds.
 const RESERVE: f64 = 1.0 / 16.0;
-/// Seconds in which the reserve would be used up at the rate at which it begins. That falls with
-/// the fourth power of what is left: a flush that ends after some hundredths of a second makes
-/// no writer wait for long, and the reserve of 16 MB lasts for five seconds.
-const RESERVE_S: f64 = 1.0 / 12.0;
 /// The least bytes a second: where writers have to stand still, the gate stops them. A smaller
 /// reserve is none: it would be gone in no time.
 pub const SLOWEST: f64 = 64.0 * 1024.0;
@@ -214,7 +211,7 @@ impl Pace {
             return;
         };
         let seconds = now.now_us.saturating_sub(before_us) as f64 / 1e6;
-        if seconds < LEAST_READING_S {
+        if seconds <= 0.0 {
             return;
         }
         self.before_us = Some(now.now_us);
@@ -222,7 +219,10 @@ impl Pace {
             self.load.seconds = 0.0;
         }
         self.load.take(load, seconds);
-        let taken = now.drained.saturating_sub(self.drained) as f64;
+        let mut taken = now.drained.saturating_sub(self.drained) as f64;
+        if seeded(Bug::DrainCountedTwice) {
+            taken *= 2.0;
+        }
         self.drained = now.drained;
         // What compactions take while there is little to do says nothing.
         let asks = now.is_compacting && !rests;
@@ -280,7 +280,7 @@ fn memtable_rate(now: &Reading, limits: &WriterLimits) -> f64 {
         if waiting > stop || reserve < SLOWEST || left <= 0.0 {
             return 0.0;
         }
-        return (left.powi(4) * reserve / RESERVE_S).max(SLOWEST);
+        return (left.powi(4) * limits.memtable).max(SLOWEST);
     }
     if now.waiting == 0 || now.left == 0 || now.flush_rate == 0 || now.is_flush_free {
         return UNLIMITED;

@@ -8,19 +8,16 @@
 //!
 //! Pure functions of a version, its plans and the options.
 
+use crate::overload::MOST_ABOVE;
 use crate::plan::{Plan, PlanKind};
 use crate::policy::{CompactionStyle, Policy};
 use crate::version::Version;
 use esker_format::Level;
 
-/// The bytes of all tables, divided by this, are what level 0 may hold before its bytes count, not
-/// only the number of its tables.
-const TREE_PER_LEVEL0: u64 = 2;
-
 /// The bytes above which a table of level 0 counts for more than one.
 fn full_table(version: &Version, policy: &Policy) -> u64 {
     let stop = policy.stall_triggers.level0.stop_count().max(1) as u64;
-    let share = version.bytes() / TREE_PER_LEVEL0 / stop;
+    let share = (version.bytes() as f64 * MOST_ABOVE) as u64 / stop;
     share.max(policy.write_buffer_size).max(1)
 }
 

@@ -14,6 +14,7 @@
 //! rejected.
 
 use crate::level_sizes::choose;
+use crate::overload::{MOST_ABOVE, SMALL_PART};
 use crate::plan::Busy;
 use crate::policy::{CompactionStyle, Policy};
 use crate::version::Version;
@@ -152,21 +153,13 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
     out
 }
 
-/// The part of what level 0 would bring by which the base may be larger than its target when that
-/// comes. Forecasts of overloaded trees hardly differ from 0.1 to 0.5.
-const BASE_EXCESS: f64 = 0.25;
-
-/// No first run begins above a base that fell behind once all above the last level is so much of
-/// that: then level 0 waits, which is what slows writers down.
-const RUNS_SHARE: f64 = 0.5;
-
 /// Whether the base holds so much that it should give away before level 0 brings more.
 pub(crate) fn base_over_target(version: &Version, targets: &Targets) -> bool {
     let base = targets.base_level;
     let usual = targets.of(base) as f64;
     let level0 = version.level(Level::L0).bytes() as f64;
     base.index() + 1 < version.num_levels()
-        && version.level(base).bytes() as f64 > usual + BASE_EXCESS * level0
+        && version.level(base).bytes() as f64 > usual + SMALL_PART * level0
 }
 
 /// Whether all above the last level is a large part of that.
@@ -175,7 +168,7 @@ fn holds_much_above_last(version: &Version) -> bool {
         return false;
     };
     let above: u64 = above.iter().map(|l| l.bytes()).sum();
-    above as f64 >= last.bytes() as f64 * RUNS_SHARE
+    above as f64 >= last.bytes() as f64 * MOST_ABOVE
 }
 
 /// Has level 0 go into the empty level above a base that fell behind, as long as there is one and

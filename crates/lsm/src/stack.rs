@@ -4,15 +4,10 @@
 //! Pure functions of a version, its targets and the options. What follows for writers and pickers
 //! is the load of the tree ([`crate::load`]).
 
+use crate::overload::{RUN_MEMTABLES, RUN_PART};
 use crate::policy::Policy;
 use crate::score::Targets;
 use crate::version::Version;
-
-/// Target size of a level-0 batch, as a part of the last level.
-const RUN_PART: f64 = 0.15;
-/// It is no larger than this many memtables: merged in itself, a dozen or more at a time, those are
-/// some ten tables of level 0.
-const RUN_MEMTABLES: f64 = 80.0;
 
 /// The most bytes that the stack of a tree with these targets should ever hold; none where no runs
 /// lie above the base. Slices begin where the most runs lie on each other, so half of it is usual.

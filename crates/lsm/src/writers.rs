@@ -2,16 +2,11 @@
 //! down. The scale that both go by is [`crate::load`].
 
 use crate::load::Zone;
+use crate::overload::REST_US;
 use crate::policy::{CompactionStyle, Policy};
 use crate::read_demand::ReadDemand;
 use crate::version::Version;
 use esker_format::{Level, Seq};
-
-/// Fewer files of level 0 are not merged among themselves.
-pub const MIN_FILES_FOR_INTRA_L0: usize = 4;
-
-/// Microseconds without a flush after which writers rest.
-pub const REST_US: u64 = 2_000_000;
 
 /// The tables of level 0 as triggers count them: under universal compaction each run of a level
 /// below is one more, as in RocksDB.
@@ -21,10 +16,6 @@ pub fn level0_tables(version: &Version, style: CompactionStyle) -> usize {
         _ => version.level(Level::L0).len(),
     }
 }
-
-/// Microseconds after a wait for which writers count as held back: a caller that asks once a second
-/// sees it.
-pub const HELD_BACK_US: u64 = 1_000_000;
 
 /// What the writers of a tree do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

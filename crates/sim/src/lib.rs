@@ -13,6 +13,7 @@ pub mod crash;
 pub mod disk;
 mod disk_log;
 pub mod fault;
+pub mod forecasts;
 pub mod live_check;
 pub mod model;
 mod rng;

@@ -11,7 +11,7 @@ use esker_sim::run::{self, Counts, Failure, USUAL};
 use esker_sim::seed_sweep::{CaseCounts, SweepPlan, sweep};
 use esker_sim::sim_env::SimEnv;
 use esker_sim::trial::{self, Base};
-use esker_sim::{live_check, schedules, seeded_bugs};
+use esker_sim::{forecasts, live_check, schedules, seeded_bugs};
 use esker_status::seeded;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -244,7 +244,7 @@ fn damaged(text: &str) -> esker_status::Result<ExitCode> {
 fn replay(world: &SimEnv, text: &str) -> esker_status::Result<Vec<Failure>> {
     let wrong = || {
         esker_status::Error::invalid_argument(format!(
-            "--replay takes `crash SEED CUT[+CUT]`, `fault SEED PLAN TRIAL`, `live SEED`, `copies SEED`, `schedule SEED SCENARIO`, `repair SEED` or `rot seed-N MODE PATH:CHANGE`, not {text}"
+            "--replay takes `crash SEED CUT[+CUT]`, `fault SEED PLAN TRIAL`, `live SEED`, `copies SEED`, `schedule SEED SCENARIO`, `forecast SEED`, `repair SEED` or `rot seed-N MODE PATH:CHANGE`, not {text}"
         ))
     };
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -261,6 +261,7 @@ fn replay(world: &SimEnv, text: &str) -> esker_status::Result<Vec<Failure>> {
             run::replay(world, seed, cut, &mut counts)?
         }
         Some(&"repair") => corruption::repairs::turn(seed, corruption::repairs::USUAL, &mut counts),
+        Some(&"forecast") => forecasts::turn(seed, &mut counts),
         Some(&"copies") => live_check::copies(world, seed, &mut counts)
             .into_iter()
             .collect(),

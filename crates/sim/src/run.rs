@@ -41,6 +41,8 @@ pub enum RunPart {
     Copies,
     /// Threads raced in the scenario of this name.
     Schedule(&'static str),
+    /// Writers in front of a tree of numbers.
+    Forecast,
     /// The finished database was damaged.
     Rot(String),
     /// A repair of the damaged database ended early.
@@ -73,6 +75,7 @@ impl Failure {
             RunPart::Live => format!("live {seed}"),
             RunPart::Copies => format!("copies {seed}"),
             RunPart::Schedule(scenario) => format!("schedule {seed} {scenario}"),
+            RunPart::Forecast => format!("forecast {seed}"),
             RunPart::Rot(damage) => format!("rot seed-{seed} {damage}"),
             RunPart::Repair(what) => format!("repair {seed} ({what})"),
         }
@@ -125,6 +128,8 @@ pub struct Counts {
     pub restores: u64,
     /// Schedules of racing threads.
     pub schedules: u64,
+    /// Seconds of forecasts of paced writers.
+    pub forecast_seconds: u64,
     /// Damages to databases at rest.
     pub damages: u64,
     /// Repairs that ended early.
@@ -148,6 +153,7 @@ impl Counts {
         self.checkpoints += other.checkpoints;
         self.restores += other.restores;
         self.schedules += other.schedules;
+        self.forecast_seconds += other.forecast_seconds;
         self.damages += other.damages;
         self.repairs += other.repairs;
     }

@@ -8,6 +8,7 @@
 //! found.
 
 use crate::corruption;
+use crate::forecasts;
 use crate::live_check;
 use crate::model::area::{Area, seed_about};
 use crate::run::{self, Counts, Failure, USUAL};
@@ -35,6 +36,7 @@ const KINDS: &[(Hunter, &str)] = &[
     (Hunter::Model, "the model"),
     (Hunter::Faults, "failed calls"),
     (Hunter::Schedules, "schedules"),
+    (Hunter::Forecasts, "forecasts of paced writers"),
     (Hunter::Rot, "damages at rest"),
     (Hunter::Repairs, "repairs that end early"),
 ];
@@ -65,6 +67,7 @@ fn turn(
             live.into_iter().chain(copies).collect()
         }
         Hunter::Faults => trial::trials(world, seed, 12, counts),
+        Hunter::Forecasts => forecasts::turn(seed, counts),
         Hunter::Rot => corruption::turn(seed, 400, counts),
         Hunter::Repairs => corruption::repairs::turn(seed, corruption::repairs::USUAL, counts),
         Hunter::Crashes => {
@@ -80,6 +83,7 @@ fn cases(kind: Hunter, counts: &Counts) -> u64 {
         Hunter::Model => counts.looks + counts.checkpoints,
         Hunter::Faults => counts.failed_calls,
         Hunter::Schedules => counts.schedules,
+        Hunter::Forecasts => counts.forecast_seconds,
         Hunter::Rot => counts.damages,
         Hunter::Repairs => counts.repairs,
         Hunter::Crashes => counts.states,

@@ -70,6 +70,8 @@ pub enum Area {
 pub enum Hunter {
     /// Random operations beside a model, on a disk that is well.
     Model,
+    /// Writers in front of trees of numbers.
+    Forecasts,
     /// Power cuts.
     Crashes,
     /// Failing calls.
@@ -150,6 +152,10 @@ catalogue! {
     InputTakenTwice, "input-taken-twice", Model, Tables, "Two compactions take the same tables.";
     MergeToldEarly, "merge-told-early", Model, Tables,
         "A merge of level 0 counts as done before it is installed.";
+    ZoneOffByOne, "zone-off-by-one", Forecasts, Tables,
+        "A load from the near zone on counts as one zone above its own.";
+    DrainCountedTwice, "drain-counted-twice", Forecasts, Tables,
+        "Writers get a pace for twice of what compactions take away.";
     YieldNeverResumes, "yield-never-resumes", Schedules, Tables,
         "A merge that gave its slot away never takes it back.";
     CloseBesideJobs, "close-beside-jobs", Model, Threads,

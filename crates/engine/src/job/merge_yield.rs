@@ -6,7 +6,7 @@
 //! block of large ones, whether a job that is more urgent waits for a slot
 //! ([`Background::slot_wanted`]). If so it waits, and its slot counts as free for jobs of the high
 //! class alone. It goes on when it can have the slot back and nothing more urgent waits for it, and
-//! after [`LONGEST`] in any case.
+//! after [`WINDOW_S`] seconds in any case.
 //!
 //! Before it waits again it works for as long as it has waited, so a merge gets half of the time
 //! under any load. It holds no lock meanwhile, and what it has taken stays its own. Callers that
@@ -16,19 +16,14 @@
 //! beside the limit on jobs, so no job waits for their slots.
 
 use crate::core::Background;
+use crate::family::backpressure::write_controller::STOP_LOOK;
 use crate::health::HealthState;
 use crate::registry::Jobs;
 use esker_format::Level;
+use esker_lsm::pace::WINDOW_S;
 use esker_lsm::plan::{Plan, PlanKind};
 use esker_status::seeded::{Bug, seeded};
 use std::time::Duration;
-
-/// The longest wait.
-const LONGEST: Duration = Duration::from_secs(60);
-/// The clock may be a little behind what the system takes for the rest of that.
-const SHORTEST: Duration = Duration::from_millis(1);
-/// Longest time before the state is looked at again: not all that ends the wait is told.
-const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Tells whether a compaction that the scheduler started yields.
 pub(super) fn may_yield(plan: &Plan) -> bool {
@@ -67,17 +62,15 @@ impl MergeYield {
             return;
         }
         background.cv.notify();
-        let longest_us = LONGEST.as_micros() as u64;
+        let longest = Duration::from_secs_f64(WINDOW_S);
         let mut waited_us = 0;
         loop {
             let seen = background.cv.changes();
-            if self.take_back(background, waited_us >= longest_us) {
+            if self.take_back(background, Duration::from_micros(waited_us) >= longest) {
                 break;
             }
-            let left = LONGEST.saturating_sub(Duration::from_micros(waited_us));
-            background
-                .cv
-                .wait_past(seen, left.clamp(SHORTEST, PATIENCE));
+            // Not all that ends the wait is told.
+            background.cv.wait_past(seen, STOP_LOOK);
             waited_us = clock.now_us().saturating_sub(began_us);
         }
         self.not_before_us = clock.now_us().saturating_add(waited_us);

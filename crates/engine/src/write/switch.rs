@@ -191,7 +191,7 @@ impl WritePath {
         for family in full {
             self.tell_sealed(family, reason);
             family.switch_memtable(number, Some(self.queue.sequence.published()));
-            self.admission.refresh(family);
+            self.admission.note_switch(family);
         }
         Ok(true)
     }

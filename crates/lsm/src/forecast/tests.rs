@@ -1,7 +1,5 @@
 //! The union of tables, loads in order and at random, a machine that is too slow.
 
-mod paced;
-
 use super::*;
 use crate::pick::CompactionStyle;
 

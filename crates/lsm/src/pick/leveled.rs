@@ -9,10 +9,11 @@ use super::inputs::{Context, ExpandDirection, bytes, clean_cut, level0_closure, 
 use super::{CompactionPri, Policy};
 use crate::file::{FileMeta, compare_boundary};
 use crate::load::Zone;
+use crate::overload::MIN_FILES_FOR_INTRA_L0;
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind, hull};
 use crate::score::{ALWAYS_MET, base_over_target, max_output_file_size, scores_at, targets};
 use crate::version::Version;
-use crate::writers::{MIN_FILES_FOR_INTRA_L0, level0_zone};
+use crate::writers::level0_zone;
 use esker_format::{InternalKey, Level};
 use std::cmp::Reverse;
 use std::ops::Range;

@@ -7,8 +7,8 @@
 
 use super::{CompactionStyle, PickContext, Policy, WriterState};
 use crate::file::FileMeta;
+use crate::overload::REST_US;
 use crate::version::Version;
-use crate::writers::REST_US;
 use esker_format::{Level, Seq};
 
 /// What makes [`super::pick`] worth another call.

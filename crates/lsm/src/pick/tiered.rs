@@ -35,26 +35,11 @@
 use super::inputs::{Context, ExpandDirection, clean_cut};
 use super::multilevel::MultiLevelSlice;
 use crate::load::Zone;
+use crate::overload::{MAX_SLICE_TABLES, MIN_FILES_FOR_INTRA_L0, SMALL_PART, TABLES_OF_RUN};
 use crate::plan::{CompactionReason, LevelInputs, Plan, PlanKind};
 use crate::stack::{self, bytes_of_run};
-use crate::writers::{MIN_FILES_FOR_INTRA_L0, level0_zone};
+use crate::writers::level0_zone;
 use esker_format::Level;
-
-/// So small a part of a batch may stay in level 0, and as much may be in its way.
-const REST: u64 = 8;
-/// Below a stack that is nearly empty a slice meets no more than this many times what one meets
-/// where the stack is full; the less of its room is free, the more expensive slices may be.
-const MAX_OVERLAP_SHARE: f64 = 0.75;
-
-/// A slice is no wider than this many tables of the uppermost run, where compactions may be of any
-/// size.
-const MAX_SLICE_TABLES: usize = 16;
-/// Below this many tables of level 0 there is little load: slices go down whatever they meet,
-/// until the tree has its usual shape again.
-const LIGHT_LOAD_L0_FILES: usize = 4;
-/// From so small a part of a run on a table of it ends where one below it does: a slice is as wide
-/// as its widest table.
-const TABLES_OF_RUN: u64 = 256;
 
 impl Context<'_> {
     /// The level of the uppermost run, while there are runs above the base that the data needs and
@@ -90,13 +75,15 @@ impl Context<'_> {
 
     /// Whether level 0 holds a batch, and hardly anything is in its way.
     fn is_l0_batch_due(&self, top: Level) -> bool {
-        let level0 = self.version.level(Level::L0).bytes();
+        let level0 = self.version.level(Level::L0).bytes() as f64;
         let rest = if top == Level(1) {
             self.version.level(top).bytes()
         } else {
             0
         };
-        level0 as f64 >= self.bytes_of_run() && rest <= level0 / REST && !self.moves_l0_batch()
+        level0 >= self.bytes_of_run()
+            && rest as f64 <= level0 * SMALL_PART
+            && !self.moves_l0_batch()
     }
 
     /// Whether a batch is on its way down: it has the oldest table.
@@ -130,7 +117,7 @@ impl Context<'_> {
     fn l0_batch_down(&self, top: Level) -> Option<Plan> {
         let to = Level((top.0 - 1).max(1));
         let level0 = self.files(Level::L0);
-        let mut stays = self.version.level(Level::L0).bytes() / REST;
+        let mut stays = (self.version.level(Level::L0).bytes() as f64 * SMALL_PART) as u64;
         let newest = level0.iter().take_while(|f| {
             let left = stays.checked_sub(f.size);
             stays = left.unwrap_or(stays);
@@ -188,11 +175,13 @@ impl Context<'_> {
     }
 
     /// The slice that meets least in the last level for what it brings; a wider one where that is
-    /// better still.
+    /// better still. Below the trigger of level 0 there is little load: slices go down whatever
+    /// they meet, until the tree has its usual shape again.
     fn cheapest_slice(&self, top: Level) -> Option<Plan> {
         let slices = (0..self.files(top).len()).flat_map(|from| self.slices_from(top, from));
         let cheapest = slices.min_by(|a, b| a.overlap_ratio().total_cmp(&b.overlap_ratio()))?;
-        let may_wait = top > Level(1) && self.files(Level::L0).len() >= LIGHT_LOAD_L0_FILES;
+        let trigger = self.policy.level0_file_num_compaction_trigger.max(0) as usize;
+        let may_wait = top > Level(1) && self.files(Level::L0).len() >= trigger;
         if may_wait && cheapest.overlap_ratio() > self.max_overlap_ratio() {
             return None;
         }
@@ -201,8 +190,9 @@ impl Context<'_> {
         self.plan(inputs, self.last_level(), reason)
     }
 
-    /// What a slice may meet for what it brings. Writers are held back as the stack fills up, and
-    /// then it does not wait for cheaper ones.
+    /// What a slice may meet for what it brings: below a stack that is nearly empty as much as one
+    /// meets where the stack is full. Writers are held back as the stack fills up, and then it does
+    /// not wait for cheaper ones.
     fn max_overlap_ratio(&self) -> f64 {
         let last = self.last_level();
         let runs = f64::from(last.0.saturating_sub(1).max(1));
@@ -210,7 +200,7 @@ impl Context<'_> {
             self.version.level(last).bytes() as f64 / (runs * self.bytes_of_run()).max(1.0);
         let room = stack::room(self.version, self.policy, self.targets);
         let free = room.map_or(1.0, |room| 1.0 - stack::part(self.version, room));
-        MAX_OVERLAP_SHARE * where_full / free.max(f64::MIN_POSITIVE)
+        where_full / free.max(f64::MIN_POSITIVE)
     }
 
     /// The slices below one table of the uppermost run, two, and so on, as long as they are free

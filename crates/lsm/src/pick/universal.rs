@@ -16,6 +16,7 @@ use super::inputs::{
 };
 use super::{CompactionStopStyle, Policy};
 use crate::file::FileMeta;
+use crate::overload::GATHERED_MOST;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
 use crate::version::Version;
 use esker_format::Level;
@@ -36,9 +37,6 @@ struct Run<'a> {
 fn sum(runs: &[Run<'_>]) -> u64 {
     runs.iter().fold(0u64, |n, r| n.saturating_add(r.bytes))
 }
-
-/// Most runs that gather, in triggers, where writers slow down late or never.
-const GATHERED_MOST: usize = 4;
 
 /// How few runs a merge may take because they are alike or too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

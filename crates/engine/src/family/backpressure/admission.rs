@@ -27,8 +27,8 @@
 use super::batch_families::{BatchFamilies, FamilyBytes, bit};
 use super::load::{FreeJobs, load, stall_cause};
 use super::stall_tracker::{StallGuard, StallReason, StallTracker};
-use super::write_controller::{ControllerLock, ControllerState};
-use crate::family::{Family, FamilySet};
+use super::write_controller::{ControllerLock, ControllerState, PAUSE_US};
+use crate::family::{Family, FamilySet, View};
 use crate::health::Health;
 use crate::observe::{
     Pending, PendingEvent, StallCause, StallCondition, StallInfo, StallKind, StallLedger,
@@ -39,14 +39,12 @@ use crate::runtime::callback::{self, Callback, CallbackEvent};
 use esker_env::Clock;
 use esker_format::FamilyId;
 use esker_format::batch::WriteBatch;
+use esker_lsm::assessment::Assessment;
 use esker_lsm::load::{Load, LoadCause, Zone};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank, Weak};
 use std::time::Duration;
-
-/// The longest wait before a writer that goes at a pace looks again.
-const PAUSE_US: u64 = 1_000;
 
 /// How many families there are of each bit whose gates are not free, and whose gates are closed.
 #[derive(Debug)]
@@ -259,29 +257,66 @@ impl Admission {
         if self.families.get().is_none() {
             return;
         }
+        // Writers take the gate's lock, too: a tree is assessed before.
+        let (lock, view, assessed) = loop {
+            let _new = family.assessed(&family.view_guard().version);
+            let lock = family.gate.lock();
+            let view = family.view_guard();
+            if let Some(assessed) = family.last_assessed(&view.version) {
+                break (lock, view, assessed);
+            }
+        };
+        self.refresh_by(family, lock, &view, &assessed.tree);
+    }
+
+    /// Looks at the load of a family whose memtables a writer has switched, and sets its gate. The
+    /// caller has the log lock: a tree that nobody has assessed yet counts as the one before, until
+    /// the job that made it sets the gate.
+    pub(crate) fn note_switch(&self, family: &Arc<Family>) {
+        if self.families.get().is_none() {
+            return;
+        }
         let lock = family.gate.lock();
         let view = family.view_guard();
-        let assessed = family.assessed(&view.version);
-        let load = load(&view, &family.options.load(), &assessed.tree);
+        if let Some(assessed) = family.newest_assessment() {
+            self.refresh_by(family, lock, &view, &assessed.tree);
+        }
+    }
+
+    fn refresh_by(
+        &self,
+        family: &Arc<Family>,
+        lock: ControllerLock<'_>,
+        view: &View,
+        tree: &Assessment,
+    ) {
+        let load = load(view, &family.options.load(), tree);
         self.note_condition(family, load);
         // With memtables alone the pace says when nothing goes any more.
         let stops = |cause: &LoadCause| load.zone() == Zone::Stop && *cause != LoadCause::Memtables;
         let stop = load.cause().filter(stops).map(stall_cause);
-        let is_calm = self.set(family, &lock, stop);
+        let is_calm = self.set(family, &lock, view, tree, stop);
         drop(lock);
         self.calm_if(is_calm);
     }
 
     /// Sets a gate by what flushes and compactions have done so far. `stop` says why no writer may
     /// go, if the pace does not. Returns whether that freed the last gate.
-    fn set(&self, family: &Family, lock: &ControllerLock<'_>, stop: Option<StallCause>) -> bool {
+    fn set(
+        &self,
+        family: &Family,
+        lock: &ControllerLock<'_>,
+        view: &View,
+        tree: &Assessment,
+        stop: Option<StallCause>,
+    ) -> bool {
         let now_us = self.clock.now_us();
         let first = self.delayed_write_rate.load(Ordering::Relaxed) as f64;
         let free = FreeJobs {
             flush: self.is_flush_free.load(Ordering::Relaxed),
             compaction: self.is_compaction_free.load(Ordering::Relaxed),
         };
-        let (limit, waiting) = family.pace(now_us, first, free);
+        let (limit, waiting) = family.pace(view, tree, now_us, first, free);
         let stop = stop.or((limit.bytes_per_s <= 0.0).then_some(stall_cause(limit.cause)));
         let before = family.gate.state();
         if family.is_dropped() {
@@ -295,13 +330,19 @@ impl Admission {
 
     /// Looks at the pace of a family again, unless another thread does so.
     fn update_rate(&self, family: &Family) {
+        let _new = family.assessed(&family.view_guard().version);
         let Some(lock) = family.gate.try_lock() else {
             return;
         };
         if family.gate.state() == ControllerState::Stopped {
             return;
         }
-        let is_calm = self.set(family, &lock, None);
+        let view = family.view_guard();
+        // Who has changed the tree again sets the gate in a moment.
+        let Some(assessed) = family.last_assessed(&view.version) else {
+            return;
+        };
+        let is_calm = self.set(family, &lock, &view, &assessed.tree, None);
         drop(lock);
         self.calm_if(is_calm);
     }

@@ -98,7 +98,7 @@ impl BatchFamilies {
 /// The bit that stands for a family, and for every sixty-fourth after it.
 #[inline]
 pub(crate) fn bit(family: FamilyId) -> u64 {
-    1 << (family.0 % 64)
+    1 << (family.0 % u64::BITS)
 }
 
 #[cfg(test)]

@@ -85,13 +85,19 @@ impl Family {
     }
 
     /// How fast writers may go, at a moment of the clock, and how many memtables wait to be
-    /// flushed. `first` is the drain to go by before any was measured, in bytes a second.
-    pub(crate) fn pace(&self, now_us: u64, first: f64, free: FreeJobs) -> (Limit, usize) {
-        let view = self.view_guard();
+    /// flushed. `tree` is that of `view`; `first` is the drain to go by before any was measured, in
+    /// bytes a second.
+    pub(crate) fn pace(
+        &self,
+        view: &View,
+        tree: &Assessment,
+        now_us: u64,
+        first: f64,
+        free: FreeJobs,
+    ) -> (Limit, usize) {
         let waiting = view.immutable.iter().map(|m| m.data_bytes()).sum();
         let options = self.options.load();
-        let assessed = self.assessed(&view.version);
-        let (tree, drain) = (&assessed.tree, &self.drain);
+        let drain = &self.drain;
         let reading = Reading {
             now_us,
             filled: view.mem.data_bytes(),

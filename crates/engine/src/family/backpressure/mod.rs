@@ -22,8 +22,3 @@ pub(crate) mod load;
 pub(crate) mod stall_tracker;
 pub(crate) mod stops;
 pub(crate) mod write_controller;
-
-use std::time::Duration;
-
-/// The longest wait of a stopped writer before it looks again.
-const LOOK: Duration = Duration::from_millis(100);

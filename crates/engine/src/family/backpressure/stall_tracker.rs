@@ -8,7 +8,7 @@
 //! - *Time of writers.* What each call waited, added up over calls.
 //!
 //! A stop is entered as it goes on. A call that waits for the pace of its family is *delayed* if it
-//! is held back for [`DELAYED_FROM_US`] or more in total, and *paced* if it goes on sooner, however
+//! is held back for [`PAUSE_US`] or more in total, and *paced* if it goes on sooner, however
 //! the wait was divided. So its time is kept with the call until that is known. `observe/stall`
 //! says what counts as held back. Only writers that wait anyway come here: it costs the others
 //! nothing.
@@ -16,6 +16,7 @@
 //! A stall is over when no writer is held back and all gates are open. One that was long
 //! gets a line in the LOG.
 
+use super::write_controller::{LONG_STALL_US, PAUSE_US};
 use crate::family::Family;
 use crate::observe::{
     HistogramId, InfoLog, PerfMetric, StallCause, StallKind, StallLedger, StallTime, Statistics,
@@ -26,11 +27,6 @@ use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank, Weak};
 use smallvec::SmallVec;
 use std::fmt::Write as _;
-
-/// A call that is held back for this long in total is delayed; for less, paced.
-const DELAYED_FROM_US: u64 = 1_000;
-/// A stall of at least this much stalled time is logged when it ends.
-const LONG_US: u64 = 1_000_000;
 
 /// Why a writer waits.
 #[derive(Clone, Debug)]
@@ -138,7 +134,7 @@ impl Call {
     fn kind_of(&self, wait: &Wait) -> Option<StallKind> {
         match wait.reason.kind {
             StallKind::Stop => Some(StallKind::Stop),
-            _ => (self.held_us >= DELAYED_FROM_US).then_some(StallKind::Delay),
+            _ => (self.held_us >= PAUSE_US).then_some(StallKind::Delay),
         }
     }
 
@@ -347,7 +343,7 @@ impl StallTracker {
         let stall = std::mem::take(&mut now.stall);
         let took_us = now.charged_us.saturating_sub(began_us);
         drop(now);
-        if stall.clock_us() < LONG_US {
+        if stall.clock_us() < LONG_STALL_US {
             return;
         }
         let Some(log) = self.info_log.get() else {

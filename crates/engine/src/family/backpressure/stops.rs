@@ -3,7 +3,7 @@
 //! Leaders look at it and go on when it is 0; the log lock stays free meanwhile, so the thread that
 //! stopped them can take it. Thread-safety: everything may be called by any thread.
 
-use super::LOOK;
+use super::write_controller::STOP_LOOK;
 use esker_sync::atomic::{AtomicUsize, Ordering};
 use esker_sync::{Condvar, Mutex, Rank};
 
@@ -74,7 +74,7 @@ impl Stops {
         let (lock, changed) = &self.changed;
         let mut waiting = lock.lock();
         if self.is_stopped() {
-            changed.wait_for(&mut waiting, LOOK);
+            changed.wait_for(&mut waiting, STOP_LOOK);
         }
     }
 }

@@ -20,25 +20,28 @@
 //! and writing first, to be charged afterwards.* Each writer that waited goes on at the same moment
 //! as all others that did, and no place is sure.
 
-use super::LOOK;
 use super::load::stall_cause;
 use crate::observe::StallCause;
 use crate::ranks;
 use esker_lsm::load::LoadCause;
+use esker_lsm::overload::REST_US;
 use esker_lsm::pace::{Limit, SLOWEST, UNLIMITED};
-use esker_lsm::writers::HELD_BACK_US;
 use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
+use std::time::Duration;
 
-/// How often the pace is looked at again, in microseconds.
-const RATE_UPDATE_US: u64 = 500;
 /// A writer goes on while no more than this is owed, in microseconds.
 const SLACK_US: f64 = 150.0;
 /// This many bytes may go between two looks at the clock, which takes as long as a tenth of a small
 /// write.
 const UNTIMED_BYTES: u64 = 8 << 10;
-/// What a batch counts for there at least.
-const LEAST_UNTIMED: u64 = 64;
+/// How often the pace is looked at again, and the longest wait before a writer looks at it. A call
+/// that is held back for this long in total is delayed; for less, paced.
+pub(super) const PAUSE_US: u64 = 1_000;
+/// The longest wait of a stopped writer before it looks again.
+pub(crate) const STOP_LOOK: Duration = Duration::from_millis(100);
+/// A stall of at least this much stalled time is logged when it ends.
+pub(super) const LONG_STALL_US: u64 = 1_000_000;
 
 /// How the writers of a family go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +202,7 @@ impl WriteController {
         is_flushing: bool,
     ) {
         self.update_at_us
-            .store(now_us + RATE_UPDATE_US, Ordering::Relaxed);
+            .store(now_us + PAUSE_US, Ordering::Relaxed);
         let mut bucket = self.bucket.lock();
         bucket.pay(now_us);
         bucket.go_at(limit.bytes_per_s.max(SLOWEST));
@@ -232,7 +235,7 @@ impl WriteController {
         let order = Ordering::Relaxed;
         now_us >= at
             && (self.update_at_us)
-                .compare_exchange(at, now_us + RATE_UPDATE_US, order, order)
+                .compare_exchange(at, now_us + PAUSE_US, order, order)
                 .is_ok()
     }
 
@@ -242,8 +245,7 @@ impl WriteController {
     pub(crate) fn lets_through(&self, bytes: u64) -> bool {
         let state = self.state();
         // Writers side by side may count one batch for two: then the clock is read a little later.
-        let bytes_since_clock_read =
-            self.bytes_since_clock_read.load(Ordering::Relaxed) + bytes.max(LEAST_UNTIMED);
+        let bytes_since_clock_read = self.bytes_since_clock_read.load(Ordering::Relaxed) + bytes;
         if state == ControllerState::Stopped || bytes_since_clock_read > UNTIMED_BYTES {
             return false;
         }
@@ -293,7 +295,7 @@ impl WriteController {
     pub(crate) fn wait_stopped(&self, is_over: impl FnOnce() -> bool) {
         let mut lock = self.lock.lock();
         if self.is_stopped() && !is_over() {
-            self.changed.wait_for(&mut lock, LOOK);
+            self.changed.wait_for(&mut lock, STOP_LOOK);
         }
     }
 
@@ -306,11 +308,11 @@ impl WriteController {
     /// The pace held a writer back until `now_us`.
     pub(crate) fn note_held(&self, now_us: u64) {
         self.held_until_us
-            .store(now_us + HELD_BACK_US, Ordering::Relaxed);
+            .store(now_us + REST_US, Ordering::Relaxed);
     }
 
-    /// Bytes a second that its writers share, when that has held one of them back in the last
-    /// second.
+    /// Bytes a second that its writers share, when that has held one of them back a
+    /// moment ago.
     pub(crate) fn delayed_rate(&self, now_us: u64) -> Option<u64> {
         if self.state() != ControllerState::Paced
             || now_us >= self.held_until_us.load(Ordering::Relaxed)

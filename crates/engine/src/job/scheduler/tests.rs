@@ -7,8 +7,8 @@ use crate::options::JobLimits;
 use crate::{Db, FamilyHandle, Options};
 use esker_env::Env;
 use esker_lsm::load::LoadCause;
+use esker_lsm::overload::REST_US;
 use esker_lsm::pace::{Limit, UNLIMITED};
-use esker_lsm::writers::REST_US;
 use std::time::{Duration, Instant};
 
 fn jobs(flushes_writing: usize, compactions: usize) -> Jobs {
