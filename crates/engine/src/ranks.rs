@@ -17,7 +17,7 @@ pub(crate) const WRITE_QUEUE: Rank = Rank::new(25, "write queue").brief();
 /// The MANIFEST and the tree of every family.
 pub(crate) const STORE: Rank = Rank::new(30, "store");
 /// Held while a secondary instance shows a newer state of all its families.
-pub(crate) const PUBLISH: Rank = Rank::new(35, "publish").brief();
+pub(crate) const PUBLISH: Rank = Rank::new(35, "publish").without_waits();
 /// The change of one family's view.
 pub(crate) const VIEW: Rank = Rank::new(40, "view").brief();
 /// The background work that waits or runs.

@@ -3,7 +3,7 @@
 //!
 //! Invariants: the ranks a thread holds are strictly increasing in the order taken. Under some
 //! locks there is no I/O and no wait but for their own condition, under some no work that grows
-//! with a tree or a memtable: a rank says so. The checks look at a thread-local stack of ranks and
+//! with a tree: a rank says so. The checks look at a thread-local stack of ranks and
 //! cost nothing in release builds.
 
 use crate::control::{self, LockRelease};
@@ -39,7 +39,7 @@ impl Rank {
             ..self
         }
     }
-    /// This rank, for locks under which nothing is done that grows with a tree or a memtable.
+    /// This rank, for locks under which nothing is done that grows with a tree.
     #[must_use]
     pub const fn without_long_work(self) -> Self {
         Rank {
@@ -117,7 +117,7 @@ pub fn check_may_block(doing: &str) {
     held::check(doing, |rank| rank.may_block);
 }
 
-/// To be called before work that grows with a tree or a memtable: panics, in debug builds, under a
+/// To be called before work that grows with a tree: panics, in debug builds, under a
 /// lock without it.
 #[inline(always)]
 pub fn check_may_take_long(doing: &str) {

@@ -54,14 +54,6 @@ pub(crate) struct MemTable {
     sealed_for: OnceLock<FlushReason>,
 }
 
-impl Drop for MemTable {
-    fn drop(&mut self) {
-        if !self.is_empty() {
-            esker_sync::check_may_take_long("a free of a memtable");
-        }
-    }
-}
-
 /// The tombstones as readers use them, and how many there were when that was made.
 #[derive(Debug)]
 struct TombstoneView {
