@@ -167,7 +167,7 @@ fn build(root: &Path) -> io::Result<PathBuf> {
 /// Where the scripts run: `db_bench` has to be in their directory.
 struct Place {
     path: PathBuf,
-    /// Whether scripts run apart from the other processes of the machine.
+    /// True if scripts run apart from the other processes of the machine.
     is_apart: bool,
 }
 

@@ -246,7 +246,7 @@ impl Place {
     }
 }
 
-/// Whether a tool is on the path.
+/// Returns whether a tool is on the path.
 fn is_at_hand(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(tool).is_file())

@@ -17,7 +17,7 @@ const LONG_FUNCTION: usize = 60;
 /// The most columns of a line.
 const LONG_LINE: usize = 100;
 
-/// Whether a file is written by a task.
+/// Returns whether a file is written by a task.
 fn is_generated(path: &str) -> bool {
     path.contains("/generated/")
         || matches!(path, "COMPAT.md" | "docs/db-bench.md" | "docs/unsafe.md")
@@ -61,7 +61,7 @@ fn percentile(sorted: &[usize], percent: usize) -> usize {
     sorted.get(at).copied().unwrap_or(0)
 }
 
-/// Whether a line of a document or a comment cannot be broken.
+/// Returns whether a line of a document or a comment cannot be broken.
 fn cannot_break(line: &str) -> bool {
     let text = line
         .trim_start()

@@ -43,7 +43,7 @@ pub(crate) fn floor(name: &str) -> Option<u8> {
     FLOORS.iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
 }
 
-/// Whether a crate on floor `own` may name `dependency`.
+/// Returns whether a crate on floor `own` may name `dependency`.
 fn allowed(own: u8, dependency: &str, floor: u8, is_dev: bool) -> bool {
     dependency == "esker-status" || floor < own || (is_dev && floor == own)
 }

@@ -260,13 +260,13 @@ impl Place {
     }
 }
 
-/// Whether a tool is on the path.
+/// Returns whether a tool is on the path.
 fn is_at_hand(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(tool).is_file())
 }
 
-/// Whether libclang is in one of the usual places.
+/// Returns whether libclang is in one of the usual places.
 fn has_libclang() -> bool {
     if std::env::var_os("LIBCLANG_PATH").is_some() {
         return true;

@@ -27,11 +27,11 @@ pub(crate) struct Installation {
     pub(crate) destdir: Option<PathBuf>,
     /// Cargo's profile.
     pub(crate) profile: String,
-    /// Whether debug information is kept.
+    /// True if debug information is kept.
     pub(crate) debug_info: bool,
-    /// Whether the Java library is installed as well.
+    /// True if the Java library is installed as well.
     pub(crate) java: bool,
-    /// Whether the programs are installed, too.
+    /// True if the programs are installed, too.
     pub(crate) programs: bool,
 }
 

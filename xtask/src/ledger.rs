@@ -24,7 +24,7 @@ pub(crate) fn unsafe_lines(source: &Source) -> Vec<usize> {
         .collect()
 }
 
-/// Whether the comment above a line says `SAFETY:` or has a `# Safety` section.
+/// Returns whether the comment above a line says `SAFETY:` or has a `# Safety` section.
 fn has_reason(source: &Source, line: usize) -> bool {
     let mut above = Vec::new();
     for text in source.lines[..line].iter().rev() {

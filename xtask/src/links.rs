@@ -96,7 +96,7 @@ fn links(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a line is the heading that `anchor` names, as GitHub makes anchors.
+/// Returns whether a line is the heading that `anchor` names, as GitHub makes anchors.
 fn is_heading(line: &str, anchor: &str) -> bool {
     let title = line.trim_start_matches('#');
     if title.len() == line.len() || !title.starts_with(' ') {

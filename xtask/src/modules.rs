@@ -48,7 +48,7 @@ pub(crate) struct Crate {
     tests: Vec<Path>,
 }
 
-/// Whether an item with these attributes is compiled for tests alone.
+/// Returns whether an item with these attributes is compiled for tests alone.
 pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg") => needs_test(list.tokens.clone()),
@@ -57,7 +57,7 @@ pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether the condition `test` or `all(.., test, ..)` is in a `cfg`.
+/// Returns whether the condition `test` or `all(.., test, ..)` is in a `cfg`.
 fn needs_test(condition: TokenStream) -> bool {
     let mut tokens = condition.into_iter();
     match tokens.next() {

@@ -99,7 +99,7 @@ fn parse(root: &Path, args: &[&str]) -> io::Result<Request> {
 }
 
 impl Request {
-    /// Whether a test of this name was asked for.
+    /// Returns whether a test of this name was asked for.
     fn wants(&self, name: &str) -> bool {
         self.only.as_deref().is_none_or(|only| name.contains(only))
     }

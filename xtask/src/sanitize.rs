@@ -65,7 +65,7 @@ struct Toolchain {
     has_source: bool,
 }
 
-/// Whether the toolchain that `argument` names has the source of the standard library.
+/// Returns whether the toolchain that `argument` names has the source of the standard library.
 fn has_source(argument: Option<&str>) -> bool {
     let mut rustc = Command::new("rustc");
     rustc.args(argument).args(["--print", "sysroot"]);
@@ -171,7 +171,7 @@ fn test(root: &Path, sanitizer: &str, toolchain: &Toolchain, run: &[&str]) -> io
     Ok(findings)
 }
 
-/// Whether a line begins a sanitizer's report.
+/// Returns whether a line begins a sanitizer's report.
 fn is_report(line: &str) -> bool {
     line.contains("WARNING: ThreadSanitizer") || line.contains("ERROR: AddressSanitizer")
 }

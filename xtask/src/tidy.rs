@@ -123,7 +123,7 @@ fn headers(source: &Source, findings: &mut Findings) {
     }
 }
 
-/// Whether `code` stands in `line` and is not the tail of a longer word.
+/// Returns whether `code` stands in `line` and is not the tail of a longer word.
 fn stands_in(line: &str, code: &str) -> bool {
     line.match_indices(code).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -191,7 +191,7 @@ impl<'a> Env<'a> {
         self.this
     }
 
-    /// Whether Java code threw, as an error to carry out.
+    /// Returns whether Java code threw, as an error to carry out.
     #[inline]
     pub(crate) fn check(self) -> Outcome<()> {
         if jni!(self, ExceptionCheck) {

@@ -59,7 +59,7 @@ struct TtlFilter {
     list: OnceLock<Option<Target>>,
 }
 
-/// Whether the time at `at` and the time to live are over.
+/// Returns whether the time at `at` and the time to live are over.
 fn is_expired(value: &[u8], at: usize, ttl_ms: i64, now_ms: i64) -> Option<bool> {
     let bytes = value.get(at..at.checked_add(TIME_BYTES)?)?;
     let time = i64::from_be_bytes(bytes.try_into().ok()?);

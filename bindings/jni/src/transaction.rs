@@ -64,7 +64,7 @@ struct PendingNotifications {
 }
 
 impl Txn {
-    /// Whether a handle is that of a transaction.
+    /// Returns whether a handle is that of a transaction.
     pub(crate) fn is_there(txn: jlong) -> bool {
         handles::find::<Txn>(txn).is_some()
     }

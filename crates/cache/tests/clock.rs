@@ -29,7 +29,7 @@ fn put(cache: &Cache<u64>, n: u64) -> Pinned<u64> {
     (cache.insert(key(n), n, 1, Priority::Low)).expect("the limit is not strict")
 }
 
-/// Whether `n` was cached; it is afterwards, unless the cache is full of others.
+/// Returns whether `n` was cached; it is afterwards, unless the cache is full of others.
 fn read(cache: &Cache<u64>, n: u64) -> bool {
     match cache.lookup(key(n)) {
         Some(found) => {

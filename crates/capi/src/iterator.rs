@@ -373,7 +373,7 @@ pub extern "C" fn rocksdb_iter_seek_for_prev(
     );
 }
 
-/// Whether the step is one of a long walk.
+/// Returns whether the step is one of a long walk.
 #[inline(always)]
 fn is_far(iterator: *mut rocksdb_iterator_t, toward: Direction) -> bool {
     exclusive(iterator).is_ok_and(|at| at.walked.is_long(toward))

@@ -49,7 +49,7 @@ fn newest_log(dir: &Path) -> (PathBuf, Vec<u8>) {
     (log, bytes)
 }
 
-/// Whether the logs of the directory's filesystem are mapped; says so when not.
+/// Returns whether the logs of the directory's filesystem are mapped; says so when not.
 fn is_mapped(db: &Db, dir: &Path) -> bool {
     let (_, bytes) = newest_log(dir);
     let known = db.current_wal_file().expect("a log").bytes;

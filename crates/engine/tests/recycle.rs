@@ -207,7 +207,7 @@ fn tables(dir: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whether this filesystem tells who has a file open; says so when not.
+/// Returns whether this filesystem tells who has a file open; says so when not.
 fn tells_openers() -> bool {
     let dir = tempfile::tempdir().expect("a directory");
     let (spare, path) = (dir.path().join("000001.sst"), dir.path().join("000002.sst"));

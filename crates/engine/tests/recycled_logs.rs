@@ -60,7 +60,7 @@ fn expected(content: &Content) -> Contents {
     Contents::from([("default".to_owned(), content.clone())])
 }
 
-/// Whether the filesystem of `dir` lets files be written over; says so when not.
+/// Returns whether the filesystem of `dir` lets files be written over; says so when not.
 fn is_recycled(begun: usize) -> bool {
     if begun == 0 {
         println!("skipped: this filesystem does not tell who has a file open");

@@ -37,7 +37,7 @@ fn shape(db: &Db) -> (u64, u64) {
     (entries, number(db, "rocksdb.num-files-at-level0"))
 }
 
-/// Whether the memtable was flushed.
+/// Returns whether the memtable was flushed.
 fn is_flushed(db: &Db) -> bool {
     shape(db).0 == 0
 }

@@ -249,8 +249,8 @@ fn inside(args: &Args, target: &Target) -> io::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Whether two messages are of one failure: the same place in the source, or the same words but for
-/// numbers.
+/// Returns whether two messages are of one failure: the same place in the source, or the same words
+/// but for numbers.
 fn same_kind(a: &str, b: &str) -> bool {
     let words = |s: &str| {
         s.chars()

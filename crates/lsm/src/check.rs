@@ -204,8 +204,8 @@ pub fn overtaking<'f>(
     })
 }
 
-/// Whether the sequence numbers of two files that have keys of one range interleave: then these do
-/// not tell which is newer. `files` are in order by sequence, newest first.
+/// Returns whether the sequence numbers of two files that have keys of one range interleave: then
+/// these do not tell which is newer. `files` are in order by sequence, newest first.
 pub fn interleave(order: &KeyOrder, files: &[Arc<FileMeta>]) -> bool {
     files.iter().enumerate().any(|(n, newer)| {
         let older = files[n + 1..].iter();

@@ -64,11 +64,11 @@ pub trait CompactionFilter: Send + Sync {
 pub struct FilterContext {
     /// The family's number.
     pub family: u32,
-    /// Whether the job reads everything that the family holds.
+    /// True if the job reads everything that the family holds.
     pub is_full_compaction: bool,
-    /// Whether somebody asked for the job.
+    /// True if somebody asked for the job.
     pub is_manual_compaction: bool,
-    /// Whether the job is a flush.
+    /// True if the job is a flush.
     pub is_flush: bool,
     /// The level that the job writes to.
     pub output_level: u8,
@@ -80,7 +80,7 @@ pub trait CompactionFilterFactory: Send + Sync {
     fn name(&self) -> &str;
     /// The filter of one job; `None` filters nothing.
     fn create(&self, context: &FilterContext) -> Option<Arc<dyn CompactionFilter>>;
-    /// Whether flushes are filtered as well; RocksDB's default is no.
+    /// Returns whether flushes are filtered as well; RocksDB's default is no.
     fn should_filter_flush(&self) -> bool {
         false
     }

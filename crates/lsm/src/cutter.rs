@@ -53,7 +53,7 @@ pub struct Cutter {
     at: usize,
     /// Grandparent bytes that the open file went past.
     overlap: u64,
-    /// Whether `at` was found.
+    /// True if `at` was found.
     placed: bool,
 }
 
@@ -103,8 +103,8 @@ impl Cutter {
         self.target
     }
 
-    /// Whether the open file of `size` bytes, whose last entry is `last`, should end before `key`
-    /// (both internal). To be asked for each key but a file's first.
+    /// Returns whether the open file of `size` bytes, whose last entry is `last`, should end before
+    /// `key` (both internal). To be asked for each key but a file's first.
     #[inline]
     pub fn should_cut(&mut self, size: u64, last: &[u8], key: &[u8]) -> bool {
         let skipped = if self.grandparents.is_empty() {

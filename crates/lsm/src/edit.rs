@@ -32,7 +32,7 @@ pub struct TreeEdit {
 }
 
 impl TreeEdit {
-    /// Whether it changes nothing.
+    /// Returns whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.deleted.is_empty()
             && self.added.is_empty()

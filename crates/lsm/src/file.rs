@@ -91,7 +91,7 @@ pub struct FileMeta {
     pub largest_seq: Seq,
     /// Orders the files of level 0; 0 when unknown.
     pub epoch: u64,
-    /// Whether the writer of the file asked for its compaction.
+    /// True if the writer of the file asked for its compaction.
     pub marked_for_compaction: bool,
     /// The smallest blob file that an entry refers to.
     pub oldest_blob_file: Option<FileNo>,
@@ -115,11 +115,11 @@ pub struct FileMeta {
     pub compensated_range_deletion_size: u64,
     /// Bytes from the end of the data blocks to the end of the file.
     pub tail_size: u64,
-    /// Whether timestamps were stripped when the file was written.
+    /// True if timestamps were stripped when the file was written.
     pub timestamps_stripped: bool,
     /// Opaque bytes of the new-file record's field 17.
     pub open_metadata: Vec<u8>,
-    /// Whether the user suggested to compact it; not stored.
+    /// True if the user suggested to compact it; not stored.
     pub suggested: AtomicBool,
     /// Reads that searched the file and met a deletion, a merge operand or nothing there, by
     /// samples; not stored. Shared with what reads the file.
@@ -146,7 +146,7 @@ impl FileMeta {
         known.next().unwrap_or(0)
     }
 
-    /// Whether it waits for its compaction, by its writer's wish or the user's.
+    /// Returns whether it waits for its compaction, by its writer's wish or the user's.
     pub fn is_marked(&self) -> bool {
         self.marked_for_compaction || self.suggested.load(Relaxed)
     }
@@ -173,12 +173,12 @@ impl FileMeta {
         }
     }
 
-    /// Whether `other` describes the same file: a move keeps this one with its open reader.
+    /// Returns whether `other` describes the same file: a move keeps this one with its open reader.
     pub fn same_file(&self, other: &FileMeta) -> bool {
         NewFile::from(self) == NewFile::from(other)
     }
 
-    /// Whether the file's user keys meet `[lo, hi]`; `None` is unbounded.
+    /// Returns whether the file's user keys meet `[lo, hi]`; `None` is unbounded.
     pub fn overlaps(&self, order: &KeyOrder, lo: Option<&[u8]>, hi: Option<&[u8]>) -> bool {
         lo.is_none_or(|lo| !ends_before(order, &self.largest, lo))
             && hi.is_none_or(|hi| {
@@ -189,7 +189,7 @@ impl FileMeta {
     }
 }
 
-/// Whether a file with this largest key ends before user key `key`.
+/// Returns whether a file with this largest key ends before user key `key`.
 fn ends_before(order: &KeyOrder, largest: &InternalKey, key: &[u8]) -> bool {
     match order.compare_without_timestamp(largest.user(), key) {
         Ordering::Less => true,

@@ -67,13 +67,13 @@ pub struct FoldedFamily {
     pub name: String,
     /// The comparator that is named; `None` when none is.
     pub comparator: Option<String>,
-    /// Whether timestamps are stored with its keys, when these have any.
+    /// True if timestamps are stored with its keys, when these have any.
     pub timestamps_persisted: bool,
     /// Versions of keys below this timestamp may be gone; as the last edit that says so has it.
     pub full_history_ts_low: Option<Vec<u8>>,
     /// Data of logs below this number is in tables; 0 when nothing is said.
     pub log_number: FileNo,
-    /// Whether [`FoldedFamily::log_number`] was said.
+    /// True if [`FoldedFamily::log_number`] was said.
     pub has_log_number: bool,
     edits: Vec<VersionEdit>,
 }
@@ -238,7 +238,7 @@ impl FoldedFamily {
         self.edits.clear();
     }
 
-    /// Whether there are edits that were not forgotten.
+    /// Returns whether there are edits that were not forgotten.
     pub fn has_edits(&self) -> bool {
         !self.edits.is_empty()
     }

@@ -55,7 +55,7 @@ pub struct Workload {
     pub jobs: usize,
     /// Tables at level 0 at which no more is flushed until there are fewer.
     pub level0_stop: usize,
-    /// Whether writers rest after each flush, so that the tree gets into shape before the next one.
+    /// True if writers rest after each flush, so that the tree gets into shape before the next one.
     pub rests: bool,
 }
 
@@ -99,7 +99,7 @@ pub struct Forecast {
     served: f64,
     /// Flushes before what is measured began.
     flushes_before: u64,
-    /// Whether the tree should get into shape now.
+    /// True if the tree should get into shape now.
     settles: bool,
     /// Sums over the trees after each flush that is measured.
     seen: ReadShape,

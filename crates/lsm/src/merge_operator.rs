@@ -83,7 +83,7 @@ pub trait MergeOperator: Send + Sync {
         false
     }
 
-    /// Whether [`MergeOperator::partial_merge`] wants to see a single operand too.
+    /// Returns whether [`MergeOperator::partial_merge`] wants to see a single operand too.
     fn allow_single_operand(&self) -> bool {
         false
     }
@@ -95,7 +95,7 @@ pub trait MergeOperator: Send + Sync {
         false
     }
 
-    /// Whether [`MergeOperator::full_merge`] takes [`Base::Entity`].
+    /// Returns whether [`MergeOperator::full_merge`] takes [`Base::Entity`].
     fn understands_entities(&self) -> bool {
         false
     }

@@ -80,9 +80,9 @@ pub struct MergingCursor<C> {
     direction: Direction,
     error: Option<Error>,
     turn_key: Vec<u8>,
-    /// Whether a seek puts every child on its first entry at or after the target.
+    /// True if a seek puts every child on its first entry at or after the target.
     exact: bool,
-    /// Whether a seek begins the reads of all children before it waits for one.
+    /// True if a seek begins the reads of all children before it waits for one.
     reads_at_once: bool,
 }
 
@@ -142,14 +142,15 @@ impl<C: Cursor> MergingCursor<C> {
         &self.children[self.heap[0].child as usize]
     }
 
-    /// Whether no other child stands on an entry of the winner's user key, as far as is known.
+    /// Returns whether no other child stands on an entry of the winner's user key, as far as is
+    /// known.
     #[inline(always)]
     fn rival_is_another_key(&self) -> bool {
         self.heap.len() == 1 || self.rival_differs()
     }
 
-    /// Whether the rival stands on an entry of another user key. False where the order of keys is
-    /// not one of bytes: keys that differ may be one there.
+    /// Returns whether the rival stands on an entry of another user key. False where the order of
+    /// keys is not one of bytes: keys that differ may be one there.
     fn rival_differs(&self) -> bool {
         if self.rival == 0 || matches!(self.rule, PrefixRule::Absent) {
             return false;
@@ -166,7 +167,7 @@ impl<C: Cursor> MergingCursor<C> {
         }
     }
 
-    /// Whether `a` comes before `b` in the direction of travel.
+    /// Returns whether `a` comes before `b` in the direction of travel.
     #[inline]
     fn before(&self, a: HeapSlot, b: HeapSlot) -> bool {
         let ordering = match a.prefix.cmp(&b.prefix) {
@@ -310,7 +311,7 @@ impl<C: Cursor> MergingCursor<C> {
         }
     }
 
-    /// Whether child `i` stands on the entry `at`, which it then has read.
+    /// Returns whether child `i` stands on the entry `at`, which it then has read.
     fn stands_on(&mut self, i: usize, at: &[u8]) -> bool {
         let is_at = |c: &C| c.valid() && self.order.compare_internal(c.key(), at).is_eq();
         if !is_at(&self.children[i]) {

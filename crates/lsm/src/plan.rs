@@ -90,7 +90,7 @@ pub struct Plan {
     pub reason: CompactionReason,
     /// How.
     pub kind: PlanKind,
-    /// Whether the user asked for it.
+    /// True if the user asked for it.
     pub manual: bool,
     /// By level, ascending; the last may be the output level. No entry is empty.
     pub inputs: Vec<LevelInputs>,
@@ -100,7 +100,7 @@ pub struct Plan {
     pub output_path: u32,
     /// Files of the level below the output that the inputs meet: where outputs should be cut.
     pub grandparents: Vec<Arc<FileMeta>>,
-    /// Whether nothing at or below the output level, outside the inputs, holds a key of the range,
+    /// True if nothing at or below the output level, outside the inputs, holds a key of the range,
     /// or will when the plans that run now have ended.
     pub bottommost: bool,
     /// Ranges in which plans that run now put tables below the output level, from above it.
@@ -118,7 +118,7 @@ pub struct Plan {
     pub score: f64,
     /// Its place among the plans of all families: see [`crate::pick::urgency`].
     pub urgency: f64,
-    /// Whether its files are written without compression, whatever the options say of their level.
+    /// True if its files are written without compression, whatever the options say of their level.
     pub uncompressed: bool,
     /// The temperature of its files; 0 for what the options say.
     pub temperature: u8,
@@ -332,24 +332,24 @@ impl Busy {
             }
         }
     }
-    /// Whether a running plan takes this file.
+    /// Returns whether a running plan takes this file.
     pub fn contains(&self, file: FileNo) -> bool {
         self.files.contains(&file)
     }
-    /// Whether any of the files is taken.
+    /// Returns whether any of the files is taken.
     pub fn any_of(&self, files: &[Arc<FileMeta>]) -> bool {
         !self.files.is_empty() && files.iter().any(|f| self.contains(f.number))
     }
-    /// Whether a running plan takes files of level 0.
+    /// Returns whether a running plan takes files of level 0.
     pub fn takes_level0(&self) -> bool {
         self.running.iter().any(|r| r.takes_level0)
     }
-    /// Whether a running plan writes to this level.
+    /// Returns whether a running plan writes to this level.
     pub fn writes_to(&self, level: Level) -> bool {
         let mut running = self.running.iter();
         running.any(|r| r.outputs.contains(&level) && r.output_bytes > 0)
     }
-    /// Whether a running plan only moves files.
+    /// Returns whether a running plan only moves files.
     pub fn moves_files(&self) -> bool {
         let mut running = self.running.iter();
         running.any(|r| r.sorted_runs > 0 && r.output_bytes == 0)
@@ -383,12 +383,12 @@ impl Busy {
     pub fn len(&self) -> usize {
         self.running.len()
     }
-    /// Whether nothing runs.
+    /// Returns whether nothing runs.
     pub fn is_empty(&self) -> bool {
         self.running.is_empty()
     }
-    /// Whether a running plan writes into `[lo, hi]` of a level (compared by user key). Outputs to
-    /// level 0 may overlap.
+    /// Returns whether a running plan writes into `[lo, hi]` of a level (compared by user key).
+    /// Outputs to level 0 may overlap.
     pub fn writes_into(
         &self,
         order: &KeyOrder,
@@ -411,8 +411,8 @@ impl Busy {
         let mut levels = (first..=output.0).map(Level);
         levels.any(|level| self.writes_into(order, level, lo, hi))
     }
-    /// Whether a running plan puts files into `[lo, hi]` of a level, level 0 included (compared by
-    /// user key).
+    /// Returns whether a running plan puts files into `[lo, hi]` of a level, level 0 included
+    /// (compared by user key).
     pub fn meets_output(
         &self,
         order: &KeyOrder,
@@ -531,8 +531,8 @@ impl LowerLevels {
             next,
         }
     }
-    /// Whether no level below the output can hold the user key. Keys must not descend between
-    /// calls.
+    /// Returns whether no level below the output can hold the user key. Keys must not descend
+    /// between calls.
     #[inline]
     pub fn key_not_exists_beyond_output_level(&mut self, user: &[u8]) -> bool {
         self.bottommost || self.clear_below(user, user, false)
@@ -577,9 +577,9 @@ impl LowerLevels {
     }
 }
 
-/// Whether nothing outside `inputs` at the output level or below can hold a key of their range: old
-/// versions, deletions and sequences may then go. For outputs to level 0 it holds only when the
-/// inputs end with the oldest file and all levels below are empty.
+/// Returns whether nothing outside `inputs` at the output level or below can hold a key of their
+/// range: old versions, deletions and sequences may then go. For outputs to level 0 it holds only
+/// when the inputs end with the oldest file and all levels below are empty.
 pub fn is_bottommost(version: &Version, inputs: &[LevelInputs], output_level: Level) -> bool {
     let order = version.order();
     let Some((lo, hi)) = hull(order, inputs.iter().flat_map(|i| &i.files)) else {

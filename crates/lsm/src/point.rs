@@ -168,13 +168,13 @@ impl<V: Payload> PointResolver<V> {
         self.covering
     }
 
-    /// Whether the answer is known.
+    /// Returns whether the answer is known.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Whether the answer is known to be a deletion, so far.
+    /// Returns whether the answer is known to be a deletion, so far.
     pub fn is_deleted(&self) -> bool {
         self.done && matches!(self.found, BaseValue::Deleted)
     }

@@ -285,14 +285,14 @@ macro_rules! declare_policy {
 picker_options!(declare_policy);
 
 impl Policy {
-    /// Whether the levels of a tree are sized by what they cost.
+    /// Returns whether the levels of a tree are sized by what they cost.
     pub(crate) fn is_shaped_by_cost(&self) -> bool {
         self.compaction_style == CompactionStyle::Level
             && self.level_compaction_dynamic_level_bytes
             && self.level_shape_by_cost
     }
 
-    /// Whether universal compaction may merge less than whole runs.
+    /// Returns whether universal compaction may merge less than whole runs.
     pub fn takes_slices(&self) -> bool {
         let universal = &self.compaction_options_universal;
         universal.incremental || universal.max_peak_size_amplification_percent > 0

@@ -80,7 +80,7 @@ impl ReadDemand {
     }
 }
 
-/// Whether reads have paid for the flush of one of the memtables, which holds `bytes`.
+/// Returns whether reads have paid for the flush of one of the memtables, which holds `bytes`.
 pub fn is_flush_paid(version: &Version, memtables: usize, demand: &ReadDemand, bytes: u64) -> bool {
     let extra = (version.sorted_runs() + memtables).saturating_sub(1);
     extra > 0 && demand.merge_ns(bytes) <= demand.debt_ns / extra as u64

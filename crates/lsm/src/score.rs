@@ -153,7 +153,7 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
     out
 }
 
-/// Whether the base holds so much that it should give away before level 0 brings more.
+/// Returns whether the base holds so much that it should give away before level 0 brings more.
 pub(crate) fn base_over_target(version: &Version, targets: &Targets) -> bool {
     let base = targets.base_level;
     let usual = targets.of(base) as f64;
@@ -162,7 +162,7 @@ pub(crate) fn base_over_target(version: &Version, targets: &Targets) -> bool {
         && version.level(base).bytes() as f64 > usual + SMALL_PART * level0
 }
 
-/// Whether all above the last level is a large part of that.
+/// Returns whether all above the last level is a large part of that.
 fn holds_much_above_last(version: &Version) -> bool {
     let Some((last, above)) = version.levels().split_last() else {
         return false;

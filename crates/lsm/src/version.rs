@@ -25,7 +25,7 @@ pub struct LevelFiles {
     smallest: Box<[u64]>,
     largest: Box<[u64]>,
     bytes: u64,
-    /// Whether all files were found to hold no range deletions, which stays true.
+    /// True if all files were found to hold no range deletions, which stays true.
     without_range_deletions: AtomicBool,
 }
 
@@ -66,8 +66,8 @@ impl LevelFiles {
         level
     }
 
-    /// Whether a file may hold range deletions: not once the properties of all were read and name
-    /// none.
+    /// Returns whether a file may hold range deletions: not once the properties of all were read
+    /// and name none.
     pub fn may_delete_ranges(&self) -> bool {
         if self.without_range_deletions.load(Ordering::Relaxed) {
             return false;
@@ -127,7 +127,7 @@ impl LevelFiles {
     pub fn len(&self) -> usize {
         self.files.len()
     }
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
@@ -175,7 +175,8 @@ impl LevelFiles {
         }
     }
 
-    /// Whether file `index` begins at or before the user key, whose [`LevelFiles::hint`] is given.
+    /// Returns whether file `index` begins at or before the user key, whose [`LevelFiles::hint`] is
+    /// given.
     #[inline]
     fn begins_at_or_before(
         &self,
@@ -343,8 +344,8 @@ impl Version {
     pub fn last_epoch(&self) -> u64 {
         self.last_epoch
     }
-    /// Whether level 0 has tables without an epoch number: it goes by sequence numbers then, and
-    /// these do not tell which of two is newer ([`crate::edit::recover_epochs`]).
+    /// Returns whether level 0 has tables without an epoch number: it goes by sequence numbers
+    /// then, and these do not tell which of two is newer ([`crate::edit::recover_epochs`]).
     pub fn lacks_epochs(&self) -> bool {
         self.level(Level::L0).files().iter().any(|f| f.epoch == 0)
     }
@@ -393,7 +394,7 @@ impl Version {
             .iter()
             .filter(move |f| f.overlaps(&self.order, lo, hi))
     }
-    /// Whether any table of a level meets the user keys `[lo, hi]`.
+    /// Returns whether any table of a level meets the user keys `[lo, hi]`.
     pub fn overlaps_level(&self, level: Level, lo: Option<&[u8]>, hi: Option<&[u8]>) -> bool {
         self.overlapping_files(level, lo, hi).next().is_some()
     }
@@ -406,7 +407,7 @@ pub struct Candidates<'v> {
     target: &'v [u8],
     level: usize,
     next: usize,
-    /// Whether `next` and `hint` were set for this level already.
+    /// True if `next` and `hint` were set for this level already.
     sought: bool,
     hint: Option<u64>,
 }

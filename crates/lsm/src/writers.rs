@@ -45,7 +45,7 @@ pub struct PickContext {
     pub now: u64,
     /// The oldest snapshot, or the last sequence when there is none.
     pub oldest_snapshot: Seq,
-    /// Whether somebody waits for the tree to be in shape: then level 0 does not wait for more
+    /// True if somebody waits for the tree to be in shape: then level 0 does not wait for more
     /// tables.
     pub draining: bool,
     /// The state of the writers.
@@ -63,8 +63,8 @@ impl PickContext {
         self.paced >= Zone::Near
     }
 
-    /// Whether the tree is to be shaped for tables that come. Not so while somebody waits for it to
-    /// be in shape.
+    /// Returns whether the tree is to be shaped for tables that come. Not so while somebody waits
+    /// for it to be in shape.
     pub(crate) fn expects_flushes(&self) -> bool {
         !self.draining && self.writers != WriterState::Resting
     }
@@ -76,8 +76,8 @@ pub(crate) fn level0_zone(version: &Version, policy: &Policy) -> Zone {
     Zone::of(policy.stall_triggers.level0.load(tables))
 }
 
-/// Whether more tables of level 0 should go down together: they come, and are not about to slow
-/// writers down.
+/// Returns whether more tables of level 0 should go down together: they come, and are not about to
+/// slow writers down.
 pub(crate) fn gathers_level0(version: &Version, policy: &Policy, moment: PickContext) -> bool {
     level0_zone(version, policy) == Zone::Calm && moment.expects_flushes()
 }

@@ -336,8 +336,8 @@ impl Error {
         self.0.holder.as_ref()
     }
 
-    /// Whether the caller may not write there: no permission (`EACCES`, `EPERM`), or a filesystem
-    /// that is mounted for reading (`EROFS`).
+    /// Returns whether the caller may not write there: no permission (`EACCES`, `EPERM`), or a
+    /// filesystem that is mounted for reading (`EROFS`).
     pub fn is_unwritable(&self) -> bool {
         const EPERM: i32 = 1;
         const EACCES: i32 = 13;
@@ -350,13 +350,14 @@ impl Error {
         self.0.os_error
     }
 
-    /// Whether space ran out (`ENOSPC`, `EDQUOT`).
+    /// Returns whether space ran out (`ENOSPC`, `EDQUOT`).
     pub fn is_no_space(&self) -> bool {
         matches!(self.0.subcode, Subcode::NoSpace | Subcode::SpaceLimit)
     }
 
-    /// Whether a limit was met that may be lifted while the process runs: space ran out, a file
-    /// grew beyond what the process may write (`EFBIG`), or too many files were open (`EMFILE`,
+    /// Returns whether a limit was met that may be lifted while the process runs: space ran out, a
+    /// file grew beyond what the process may write (`EFBIG`), or too many files were open
+    /// (`EMFILE`,
     /// `ENFILE`).
     pub fn is_limit(&self) -> bool {
         const ENFILE: i32 = 23;
@@ -365,12 +366,12 @@ impl Error {
         self.is_no_space() || matches!(self.0.os_error, Some(ENFILE | EMFILE | EFBIG))
     }
 
-    /// Whether stored bytes were found damaged.
+    /// Returns whether stored bytes were found damaged.
     pub fn is_corruption(&self) -> bool {
         self.0.kind == ErrorKind::Corruption
     }
 
-    /// Whether a path or name was missing.
+    /// Returns whether a path or name was missing.
     pub fn is_not_found(&self) -> bool {
         self.0.kind == ErrorKind::NotFound || self.0.subcode == Subcode::PathNotFound
     }

@@ -201,14 +201,14 @@ catalogue! {
     VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";
 }
 
-/// Whether this process has `bug`.
+/// Returns whether this process has `bug`.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 pub const fn seeded(_bug: Bug) -> bool {
     false
 }
 
-/// Whether this process has `bug`.
+/// Returns whether this process has `bug`.
 #[cfg(debug_assertions)]
 #[inline]
 pub fn seeded(bug: Bug) -> bool {

@@ -106,7 +106,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// Whether a plain type without a name may end here.
+    /// Returns whether a plain type without a name may end here.
     fn is_name(&self) -> bool {
         let token = self.peek();
         token.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !BASES.contains(&token)

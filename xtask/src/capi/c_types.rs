@@ -7,7 +7,7 @@ pub(crate) enum Type {
     Plain {
         /// The innermost type.
         base: String,
-        /// Whether that is const.
+        /// True if that is const.
         is_const: bool,
         /// Each pointer, outwards, and whether the pointer itself is const.
         pointers: Vec<bool>,
@@ -118,7 +118,7 @@ impl Signature {
         format!("({}) -> {}", params.join(", "), self.result.shape())
     }
 
-    /// Whether it reports errors through `errptr`.
+    /// Returns whether it reports errors through `errptr`.
     pub(crate) fn has_errptr(&self) -> bool {
         self.params.last().is_some_and(|p| {
             p.name == "errptr" && matches!(&p.of, Type::Plain { base, pointers, .. } if base == "char" && pointers.len() == 2)

@@ -107,7 +107,7 @@ fn nothing(of: &Type) -> &'static str {
     }
 }
 
-/// Whether the function takes a handle and one plain value, or a handle, as accessors do.
+/// Returns whether the function takes a handle and one plain value, or a handle, as accessors do.
 fn has_shape(signature: &Signature, access: Access) -> bool {
     let is_scalar = |t: &Type| matches!(t, Type::Plain { base, pointers, .. } if pointers.is_empty() && base != "void");
     let is_text = |t: &Type| matches!(t, Type::Plain { base, is_const: true, pointers } if pointers.len() == 1 && base == "char");

@@ -220,7 +220,7 @@ fn output_of(ended: &Ended, name: &str) -> String {
     lines.join("\n")
 }
 
-/// Whether a libclang can be found, for the crate's generated bindings.
+/// Returns whether a libclang can be found, for the crate's generated bindings.
 fn libclang_is_there() -> bool {
     if std::env::var_os("LIBCLANG_PATH").is_some() {
         return true;

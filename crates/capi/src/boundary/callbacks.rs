@@ -325,7 +325,7 @@ pub(crate) fn make_filter<C, F>(
     unsafe { f(owner.state(), context) }
 }
 
-/// Whether a key has a prefix.
+/// Returns whether a key has a prefix.
 pub(crate) fn in_domain(f: InDomain, owner: &Owner, key: &[u8]) -> bool {
     // SAFETY: the application gave the function together with the state; the key lives through the
     // call.

@@ -28,7 +28,7 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Whether the next step is one of a long walk. Once for each step: always inlined.
+    /// Returns whether the next step is one of a long walk. Once for each step: always inlined.
     #[inline(always)]
     pub(super) fn is_long(&mut self, toward: Direction) -> bool {
         if self.steps < LONG {

@@ -53,7 +53,8 @@ impl Model {
         out
     }
 
-    /// Whether a reader at `ts` finds the version at `at` in a range that was deleted later.
+    /// Returns whether a reader at `ts` finds the version at `at` in a range that was deleted
+    /// later.
     pub(super) fn is_range_deleted(&self, key: &[u8], at: u64, ts: u64) -> bool {
         self.ranges.iter().any(|(begin, end, deleted)| {
             at < *deleted && *deleted <= ts && **begin <= *key && *key < **end

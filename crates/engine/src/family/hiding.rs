@@ -28,8 +28,8 @@ impl Family {
         is_first
     }
 
-    /// Whether the memtable that takes writes is to be flushed for iterators. Not while that would
-    /// stop writers: each change of the memtables has it looked at again.
+    /// Returns whether the memtable that takes writes is to be flushed for iterators. Not while
+    /// that would stop writers: each change of the memtables has it looked at again.
     pub(crate) fn wants_flush_for_scans(&self) -> bool {
         let view = self.view_guard();
         if self.hiding.0.load(Ordering::Acquire) != view.mem.id() + 1 {

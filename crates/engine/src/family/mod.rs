@@ -460,7 +460,7 @@ impl Family {
         });
     }
 
-    /// Whether the space of its tables is bounded.
+    /// Returns whether the space of its tables is bounded.
     pub(crate) fn is_space_bounded(&self) -> bool {
         let options = self.options.load();
         let universal = &options.compaction_options_universal;

@@ -109,8 +109,8 @@ impl Family {
         debt.due_ns.store(left + LEAST_DEBT_NS, Ordering::Relaxed);
     }
 
-    /// Whether reads have paid for a flush of the memtable that takes writes, and nothing came to
-    /// it between two looks.
+    /// Returns whether reads have paid for a flush of the memtable that takes writes, and nothing
+    /// came to it between two looks.
     pub(crate) fn wants_flush_for_reads(&self, view: &View) -> bool {
         let demand = self.read_demand();
         if demand.debt_ns < LEAST_DEBT_NS || view.mem.is_empty() {

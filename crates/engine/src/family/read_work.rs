@@ -46,7 +46,7 @@ impl ReadOperation {
     }
 }
 
-/// Whether this read of the thread is looked at.
+/// Returns whether this read of the thread is looked at.
 #[inline]
 pub(crate) fn is_sampled(operation: ReadOperation) -> bool {
     thread_local! {

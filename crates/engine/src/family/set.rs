@@ -65,7 +65,7 @@ impl FamilySet {
         &self.default
     }
 
-    /// Whether `family` is, or was until it was dropped, one of these.
+    /// Returns whether `family` is, or was until it was dropped, one of these.
     #[inline]
     pub(crate) fn owns(&self, family: &Family) -> bool {
         family.home() == self.number
@@ -87,7 +87,7 @@ impl FamilySet {
         id == FamilyId::DEFAULT || self.by_id.load().contains_key(&id.0)
     }
 
-    /// Whether keys of some family may have timestamps.
+    /// Returns whether keys of some family may have timestamps.
     #[inline]
     pub(crate) fn may_have_timestamps(&self) -> bool {
         self.timestamps.load(Ordering::Relaxed)

@@ -133,7 +133,7 @@ pub(crate) fn run_tuned(
     })
 }
 
-/// Whether the application wants a file that `plan` moves to be cut.
+/// Returns whether the application wants a file that `plan` moves to be cut.
 fn crosses_partition(family: &Family, plan: &Plan) -> bool {
     partitions(family, plan).is_some_and(|mut rule| {
         plan.files()
@@ -141,8 +141,8 @@ fn crosses_partition(family: &Family, plan: &Plan) -> bool {
     })
 }
 
-/// Whether files that `plan` moves would be compressed otherwise where they go. Universal trees
-/// move what overlaps nothing in any case: that is what `allow_trivial_move` asks for.
+/// Returns whether files that `plan` moves would be compressed otherwise where they go. Universal
+/// trees move what overlaps nothing in any case: that is what `allow_trivial_move` asks for.
 fn changes_codec(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<bool> {
     let options = family.options.load();
     let one_for_all = options.bottommost_compression == CompressionType::Disable

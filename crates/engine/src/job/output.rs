@@ -75,9 +75,9 @@ pub(crate) struct Placement {
     pub(crate) level: Level,
     /// Where level 0 is compacted to.
     pub(crate) base: Level,
-    /// Whether nothing lies below the files.
+    /// True if nothing lies below the files.
     pub(crate) bottommost: bool,
-    /// Whether they are among the data that is not compressed yet.
+    /// True if they are among the data that is not compressed yet.
     pub(crate) uncompressed: bool,
 }
 
@@ -291,7 +291,8 @@ impl Outputs {
         Ok(Step::More)
     }
 
-    /// Whether the open file ends before the entry: never between two versions of one user key.
+    /// Returns whether the open file ends before the entry: never between two versions of one user
+    /// key.
     #[inline]
     fn cuts_before(&mut self, key: &[u8]) -> bool {
         let Some(open) = &self.open else {

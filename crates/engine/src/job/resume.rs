@@ -118,7 +118,7 @@ fn go_on(core: &Arc<Core>) -> Result<()> {
     Ok(())
 }
 
-/// Whether the disks take a few blocks again: that of the database and those of its paths.
+/// Returns whether the disks take a few blocks again: that of the database and those of its paths.
 fn probe(trees: &Trees) -> Result<()> {
     if let Some(space) = &trees.services.options.load().sst_file_manager {
         trees.delete_obsolete_files();

@@ -647,7 +647,7 @@ fn free_space(core: &Core) -> u64 {
     free.min().unwrap_or(0)
 }
 
-/// Whether nothing waits to be flushed, nothing runs and nothing should be compacted.
+/// Returns whether nothing waits to be flushed, nothing runs and nothing should be compacted.
 pub(crate) fn is_idle(core: &Core) -> bool {
     let mut jobs = core.background.jobs.lock();
     if jobs.flushes > 0 || jobs.compactions > 0 {

@@ -289,7 +289,7 @@ fn delete_until_done(core: &Core) {
     }
 }
 
-/// Whether [`upkeep`] has something to do.
+/// Returns whether [`upkeep`] has something to do.
 fn needs_upkeep(core: &Core) -> bool {
     core.services.pending.is_any()
         || core.services.health.state() == HealthState::Degraded

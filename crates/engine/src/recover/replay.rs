@@ -339,7 +339,7 @@ impl<'a> Replay<'a> {
         self.account.check_beyond_stop(&self.families)
     }
 
-    /// Whether memtables may hold a part of a batch, after a failure.
+    /// Returns whether memtables may hold a part of a batch, after a failure.
     pub(crate) fn is_half_done(&self) -> bool {
         self.is_inserting
     }

@@ -120,7 +120,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Whether another flush may write: those that only wait for the disk do not count.
+    /// Returns whether another flush may write: those that only wait for the disk do not count.
     pub(crate) fn may_flush(&self, limits: &JobLimits) -> bool {
         let more = self.flushes_writing + 1;
         more <= limits.flushes
@@ -128,12 +128,12 @@ impl Jobs {
                 && self.compactions - self.yielding + more <= limits.compactions + limits.flushes
     }
 
-    /// Whether memtables are to be switched for their readers.
+    /// Returns whether memtables are to be switched for their readers.
     pub(crate) fn has_switches(&self) -> bool {
         !self.flush_for_reads.is_empty() || !self.switch_for_scans.is_empty()
     }
 
-    /// Whether another compaction may start.
+    /// Returns whether another compaction may start.
     pub(crate) fn may_compact(&self, limits: &JobLimits) -> bool {
         self.compactions + self.taken_over(limits) < limits.compactions
     }

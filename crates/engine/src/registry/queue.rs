@@ -129,7 +129,7 @@ impl WorkQueue {
         self.flushes.last().map(|(_, _, family)| *family)
     }
 
-    /// Whether a job may wait for another to end.
+    /// Returns whether a job may wait for another to end.
     pub(crate) fn has_work(&self) -> bool {
         !(self.flushes.is_empty()
             && self.compactions.is_empty()
@@ -137,7 +137,7 @@ impl WorkQueue {
             && self.unlooked.is_empty())
     }
 
-    /// Whether a memtable of any family waits.
+    /// Returns whether a memtable of any family waits.
     pub(crate) fn has_memtables(&self) -> bool {
         self.with_memtables > 0
     }

@@ -106,7 +106,8 @@ impl WriteGroup {
         }
     }
 
-    /// Whether a thread is worth waking that logs the next group while this one is inserted.
+    /// Returns whether a thread is worth waking that logs the next group while this one is
+    /// inserted.
     pub(super) fn is_long(&self) -> bool {
         self.is_synced || self.count >= LONG_RECORDS
     }

@@ -60,8 +60,8 @@ enum SyncState {
 }
 
 impl OldLog {
-    /// Whether another log may begin in its file: nothing failed there, and no thread is at it.
-    /// Does not wait.
+    /// Returns whether another log may begin in its file: nothing failed there, and no thread is at
+    /// it. Does not wait.
     fn is_reusable(&self) -> bool {
         let state = self.state.try_lock();
         state.is_some_and(|state| !matches!(*state, SyncState::Unknown(_)))
@@ -164,8 +164,8 @@ impl LogSettings {
     }
 }
 
-/// Whether a recovery in this mode goes on when the last record of a log has a hole, as a process
-/// leaves it that ends while it copies into a mapping.
+/// Returns whether a recovery in this mode goes on when the last record of a log has a hole, as a
+/// process leaves it that ends while it copies into a mapping.
 fn bears_holes(mode: WalRecoveryMode) -> bool {
     match mode {
         WalRecoveryMode::PointInTimeRecovery | WalRecoveryMode::SkipAnyCorruptedRecords => true,
@@ -233,12 +233,12 @@ impl LogState {
         self.alive.iter().copied()
     }
 
-    /// Whether the log that takes appends holds no record yet.
+    /// Returns whether the log that takes appends holds no record yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.alive.back().is_none_or(|l| l.bytes == 0)
     }
 
-    /// Whether an append or sync failed since the last [`LogState::rotate`].
+    /// Returns whether an append or sync failed since the last [`LogState::rotate`].
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.is_some()
     }

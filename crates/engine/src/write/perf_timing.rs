@@ -21,7 +21,7 @@ const PARTS: [PerfMetric; 5] = [
     PerfMetric::WriteThreadWaitNanos,
 ];
 
-/// Whether this thread's writes are timed.
+/// Returns whether this thread's writes are timed.
 #[inline]
 pub(super) fn are_timed() -> bool {
     perf_measures(LEVEL)

@@ -29,12 +29,12 @@ pub(crate) struct Sections {
 }
 
 impl Sections {
-    /// Whether a section began at any time.
+    /// Returns whether a section began at any time.
     pub(crate) fn were_met(&self) -> bool {
         self.were_met
     }
 
-    /// Whether records belong to a section.
+    /// Returns whether records belong to a section.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()

@@ -23,7 +23,7 @@ fn run(program: &str, arguments: &[&OsStr]) -> Outcome<String> {
     }
 }
 
-/// Whether `ldb` and `sst_dump` are installed.
+/// Returns whether `ldb` and `sst_dump` are installed.
 pub(crate) fn installed() -> bool {
     let runs = |program| Command::new(program).arg("--help").output().is_ok();
     runs("ldb") && runs("sst_dump")

@@ -207,7 +207,7 @@ impl Rig {
         statistics.ticker(ticker)
     }
 
-    /// Whether the LOG has a line with these words.
+    /// Returns whether the LOG has a line with these words.
     pub(crate) fn is_told(&self, words: &str) -> bool {
         let lines = self.lines.0.lock().expect("nobody panics");
         lines.iter().any(|line| line.contains(words))

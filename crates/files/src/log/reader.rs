@@ -196,7 +196,8 @@ impl LogReader {
         })
     }
 
-    /// Whether a recyclable header was seen: damage may then be the remains of an older log.
+    /// Returns whether a recyclable header was seen: damage may then be the remains of an older
+    /// log.
     pub fn is_recycled(&self) -> bool {
         self.recycled
     }
@@ -638,8 +639,9 @@ impl LogReader {
     }
 }
 
-/// Whether this many zeros up to the end of a block are what a writer puts before `next`, the begin
-/// of the next block: there was no room for a header, or for all of a record that is never split.
+/// Returns whether this many zeros up to the end of a block are what a writer puts before `next`,
+/// the begin of the next block: there was no room for a header, or for all of a record that is
+/// never split.
 fn is_padding(zeros: u64, next: &[u8]) -> bool {
     let Some(&[_, _, _, _, low, high, kind]) = next.first_chunk::<HEADER_LEN>() else {
         return false;
@@ -662,7 +664,7 @@ fn is_padding(zeros: u64, next: &[u8]) -> bool {
     zeros < known.header_len() as u64 + body
 }
 
-/// Whether a record of this type has the longer header.
+/// Returns whether a record of this type has the longer header.
 fn is_recyclable(kind: u8) -> bool {
     match RecordType::from_u8(kind) {
         Some(known) => known.is_recyclable(),

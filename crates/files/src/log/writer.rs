@@ -184,7 +184,7 @@ impl LogWriter {
         self.file.len() + self.buffer.len() as u64
     }
 
-    /// Whether the log has no bytes.
+    /// Returns whether the log has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

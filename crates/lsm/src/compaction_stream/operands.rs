@@ -62,7 +62,7 @@ impl MergeState {
         self.at < self.outputs.len()
     }
 
-    /// Whether the current entry of the stream comes from here.
+    /// Returns whether the current entry of the stream comes from here.
     #[inline]
     pub(super) fn is_active(&self) -> bool {
         !self.outputs.is_empty()

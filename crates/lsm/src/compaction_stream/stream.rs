@@ -23,7 +23,7 @@ pub struct StreamOptions<'a> {
     pub snapshots: Vec<Seq>,
     /// The oldest snapshot that transactions check conflicts against; [`Seq::MAX`] for none.
     pub earliest_write_conflict_snapshot: Seq,
-    /// Whether no level below the output holds keys in the job's range.
+    /// True if no level below the output holds keys in the job's range.
     pub bottommost: bool,
     /// Files may be ingested at the bottom later: deletions stay and sequences are not zeroed.
     pub allow_ingest_behind: bool,
@@ -34,7 +34,7 @@ pub struct StreamOptions<'a> {
     pub preserve_seqno_after: Seq,
     /// The level that the filter is told.
     pub level: Level,
-    /// Whether a deletion under a single deletion is an error; else it is only counted.
+    /// True if a deletion under a single deletion is an error; else it is only counted.
     pub enforce_single_del_contracts: bool,
     /// Count every input entry, also those that a filter's skip passes over.
     pub must_count_input_entries: bool,
@@ -137,7 +137,7 @@ pub struct CompactionStream<'a, C> {
     pub(super) counters: StreamCounters,
     pub(super) earliest_snapshot: Seq,
     pub(super) latest_snapshot: Seq,
-    /// Whether the stream works at the bottom, where sequences can be zeroed.
+    /// True if the stream works at the bottom, where sequences can be zeroed.
     pub(super) bottom: bool,
     /// Bytes of timestamp at the end of user keys.
     pub(super) ts: usize,
@@ -233,7 +233,7 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
         self.prepare_output();
     }
 
-    /// Whether the stream stands on an entry.
+    /// Returns whether the stream stands on an entry.
     #[inline]
     pub fn valid(&self) -> bool {
         self.valid
@@ -434,7 +434,7 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
         }
     }
 
-    /// Whether nothing older than the output can exist for the key.
+    /// Returns whether nothing older than the output can exist for the key.
     pub(super) fn gone_beyond(&mut self) -> bool {
         if seeded(Bug::DeletionDroppedEarly) {
             return true;
@@ -446,8 +446,8 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
             .is_some_and(|gone| gone(user))
     }
 
-    /// Whether the input stands on another entry of the current user key and, where keys have them,
-    /// its timestamp.
+    /// Returns whether the input stands on another entry of the current user key and, where keys
+    /// have them, its timestamp.
     #[inline]
     pub(super) fn input_is_same_version(&self) -> bool {
         self.input.valid()
@@ -457,7 +457,8 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
                 .equal(user_key(self.input.key()), user_key(&self.current_key))
     }
 
-    /// Whether the input stands on another entry of the current user key, whatever its timestamp.
+    /// Returns whether the input stands on another entry of the current user key, whatever its
+    /// timestamp.
     #[inline]
     pub(super) fn input_is_same_key(&self) -> bool {
         self.input.valid()

@@ -79,7 +79,7 @@ impl Context<'_> {
         u64::try_from(u128::from(f.size) * all / tables).unwrap_or(u64::MAX)
     }
 
-    /// Whether all writes of a file are at least `age` seconds old.
+    /// Returns whether all writes of a file are at least `age` seconds old.
     fn is_older(&self, f: &FileMeta, age: u64) -> bool {
         let newest = f.newest_time();
         newest != 0 && self.moment.now > age && newest < self.moment.now - age

@@ -41,8 +41,8 @@ pub(super) fn pick(cx: &Context<'_>) -> Option<Plan> {
 }
 
 impl Context<'_> {
-    /// Whether reads have paid for a merge of `bytes` that removes some of the `of` runs beyond the
-    /// first.
+    /// Returns whether reads have paid for a merge of `bytes` that removes some of the `of` runs
+    /// beyond the first.
     pub(super) fn is_paid(&self, removes: usize, of: usize, bytes: u64) -> bool {
         let demand = &self.moment.reads;
         let paid = u128::from(demand.debt_ns) * removes as u128;

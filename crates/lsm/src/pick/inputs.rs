@@ -129,7 +129,8 @@ pub(super) fn level0_closure(
         .collect()
 }
 
-/// Whether two neighbours of level 0 are of one sorted run: what a merge writes has one epoch.
+/// Returns whether two neighbours of level 0 are of one sorted run: what a merge writes has one
+/// epoch.
 pub(super) fn same_run(a: &FileMeta, b: &FileMeta) -> bool {
     a.epoch == b.epoch && a.epoch != 0
 }
@@ -146,7 +147,7 @@ pub(super) fn whole_epochs(files: &[Arc<FileMeta>], mut range: Range<usize>) -> 
     range
 }
 
-/// Whether some files, of any levels, are pairwise disjoint by user key.
+/// Returns whether some files, of any levels, are pairwise disjoint by user key.
 pub(super) fn disjoint(order: &KeyOrder, files: &[&Arc<FileMeta>]) -> bool {
     let mut sorted = files.to_vec();
     sorted.sort_by(|a, b| order.compare_internal(a.smallest.as_bytes(), b.smallest.as_bytes()));
@@ -391,7 +392,8 @@ impl<'a> Context<'a> {
         edges.into_iter().map(|e| Arc::clone(e.ends_with)).collect()
     }
 
-    /// Whether a column as wide as this is of a size of which several run beside each other.
+    /// Returns whether a column as wide as this is of a size of which several run beside each
+    /// other.
     fn is_narrow(&self, f: &FileMeta) -> bool {
         let last = self.last_level();
         let met = &self.files(last)[self.overlapping(last, &f.smallest, &f.largest)];
@@ -432,7 +434,7 @@ impl<'a> Context<'a> {
         all
     }
 
-    /// Whether the inputs may become files of the output level as they are.
+    /// Returns whether the inputs may become files of the output level as they are.
     fn may_move(&self, plan: &Plan) -> bool {
         let [input] = &*plan.inputs else { return false };
         if !self.policy.allow_trivial_move || input.level >= plan.output_level {

@@ -596,7 +596,7 @@ impl Context<'_> {
         Some(plan)
     }
 
-    /// Whether a file with nothing below still carries deletions that no snapshot needs.
+    /// Returns whether a file with nothing below still carries deletions that no snapshot needs.
     fn is_old_bottommost(&self, level: Level, f: &Arc<FileMeta>) -> bool {
         let useful = f.largest_seq.0 != 0 && f.largest_seq < self.moment.oldest_snapshot;
         // One deletion may be what an earlier rewrite could not drop: two show that there is

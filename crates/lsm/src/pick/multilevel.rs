@@ -97,7 +97,7 @@ impl<'a> SliceBuilder<'a> {
         Some(())
     }
 
-    /// Whether a running plan writes into its keys of a level.
+    /// Returns whether a running plan writes into its keys of a level.
     fn is_written(&self, level: Level) -> bool {
         let cx = self.cx;
         cx.busy.writes_into(cx.order(), level, self.lo, self.hi)

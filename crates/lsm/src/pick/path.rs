@@ -10,7 +10,7 @@ use crate::file::FileMeta;
 use esker_format::Level;
 
 impl Policy {
-    /// Whether tables may lie in more than one path.
+    /// Returns whether tables may lie in more than one path.
     #[inline]
     pub fn has_paths(&self) -> bool {
         self.path_targets.len() > 1

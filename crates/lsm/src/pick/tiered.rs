@@ -73,7 +73,7 @@ impl Context<'_> {
         (!due).then(|| self.cheapest_slice(top)).flatten()
     }
 
-    /// Whether level 0 holds a batch, and hardly anything is in its way.
+    /// Returns whether level 0 holds a batch, and hardly anything is in its way.
     fn is_l0_batch_due(&self, top: Level) -> bool {
         let level0 = self.version.level(Level::L0).bytes() as f64;
         let rest = if top == Level(1) {
@@ -86,7 +86,7 @@ impl Context<'_> {
             && !self.moves_l0_batch()
     }
 
-    /// Whether a batch is on its way down: it has the oldest table.
+    /// Returns whether a batch is on its way down: it has the oldest table.
     fn moves_l0_batch(&self) -> bool {
         let oldest = self.files(Level::L0).last();
         oldest.is_some_and(|f| self.is_busy(f))
@@ -135,7 +135,7 @@ impl Context<'_> {
         )
     }
 
-    /// Whether what goes there is a run of a stack, or a part of one.
+    /// Returns whether what goes there is a run of a stack, or a part of one.
     pub(super) fn is_tiered_run(&self, level: Level) -> bool {
         let lowest = self.targets.lowest_unnecessary_level;
         level > Level::L0
@@ -167,7 +167,7 @@ impl Context<'_> {
             })
     }
 
-    /// Whether a table has nothing directly below it.
+    /// Returns whether a table has nothing directly below it.
     fn meets_nothing_below(&self, level: Level, at: usize) -> bool {
         let f = &self.files(level)[at];
         let below = Level(level.0 + 1);

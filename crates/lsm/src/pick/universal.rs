@@ -333,7 +333,7 @@ impl<'a> Context<'a> {
         self.merge_runs(runs, from..runs.len(), reason)
     }
 
-    /// Whether `newer` is more than the percentage of `base` that may be wasted.
+    /// Returns whether `newer` is more than the percentage of `base` that may be wasted.
     fn is_too_large(&self, newer: &[Run<'a>], base: &Run<'a>) -> bool {
         let options = &self.policy.compaction_options_universal;
         let percent = options.max_size_amplification_percent;
@@ -408,7 +408,8 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Whether what lies below a merge, `older`, is as much of the data as has to be compressed.
+    /// Returns whether what lies below a merge, `older`, is as much of the data as has to be
+    /// compressed.
     fn stays_uncompressed(&self, runs: &[Run<'a>], older: &[Run<'a>]) -> bool {
         let percent = self
             .policy

@@ -19,7 +19,7 @@ pub struct Clip {
     pub low: Vec<u8>,
     /// The last user key.
     pub high: Vec<u8>,
-    /// Whether `high` itself belongs to the range.
+    /// True if `high` itself belongs to the range.
     pub high_inclusive: bool,
 }
 
@@ -51,12 +51,12 @@ impl Clip {
         }
     }
 
-    /// Whether `user` is inside.
+    /// Returns whether `user` is inside.
     pub fn contains(&self, order: &KeyOrder, user: &[u8]) -> bool {
         order.compare(user, &self.low).is_ge() && !self.is_past(order, user)
     }
 
-    /// Whether `user` is beyond the right limit.
+    /// Returns whether `user` is beyond the right limit.
     pub fn is_past(&self, order: &KeyOrder, user: &[u8]) -> bool {
         match order.compare(user, &self.high) {
             Ordering::Less => false,
@@ -112,7 +112,7 @@ impl ClippedTombstones {
         self.clip.as_deref()
     }
 
-    /// Whether there is nothing to delete.
+    /// Returns whether there is nothing to delete.
     pub fn is_empty(&self) -> bool {
         self.tombstones.is_empty()
     }

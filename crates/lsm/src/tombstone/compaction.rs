@@ -52,7 +52,7 @@ pub type RangeProbe<'a> = dyn FnMut(&[u8], &[u8]) -> bool + 'a;
 
 /// When a tombstone need not be written any more.
 pub struct DropRules<'a> {
-    /// Whether nothing lies below the output level in the compaction's range.
+    /// True if nothing lies below the output level in the compaction's range.
     pub bottommost: bool,
     /// Whether no level below the output holds a key in the range (start, exclusive end).
     pub range_not_exists_beyond: Option<&'a mut RangeProbe<'a>>,
@@ -119,13 +119,13 @@ impl CompactionTombstones {
         edge
     }
 
-    /// Whether every reader is past the timestamp of a deletion.
+    /// Returns whether every reader is past the timestamp of a deletion.
     fn is_history(&self, at: &[u8]) -> bool {
         let low = self.history_from.as_deref();
         at.is_empty() || low.is_some_and(|low| self.order.compare_timestamp(at, low).is_lt())
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -143,8 +143,8 @@ impl CompactionTombstones {
         self.snapshots.get(i).copied().unwrap_or(Seq::MAX)
     }
 
-    /// Whether version `seq` of `user` is deleted for every snapshot that could see it. Cheapest
-    /// when asked in ascending order of keys.
+    /// Returns whether version `seq` of `user` is deleted for every snapshot that could see it.
+    /// Cheapest when asked in ascending order of keys.
     #[inline]
     pub fn should_drop(&mut self, user: &[u8], seq: Seq) -> bool {
         if self.all.is_empty() {
@@ -187,8 +187,8 @@ impl CompactionTombstones {
         of_stripe.any(|i| self.is_history(fragment.timestamp(i)))
     }
 
-    /// Whether a file that ends before `next_key` (`None`: the last one) would hold any tombstone,
-    /// points or not.
+    /// Returns whether a file that ends before `next_key` (`None`: the last one) would hold any
+    /// tombstone, points or not.
     pub fn has_pending(&self, next_key: Option<&[u8]>) -> bool {
         let next = next_key.map(|key| self.edge(user_key(key)));
         let end = next.as_deref().or(self.high.as_deref());
@@ -318,7 +318,7 @@ impl CompactionTombstones {
         Some((from, to))
     }
 
-    /// Whether two user keys differ in their timestamps at most.
+    /// Returns whether two user keys differ in their timestamps at most.
     fn is_one_key(&self, a: &[u8], b: &[u8]) -> bool {
         self.order.compare_without_timestamp(a, b).is_eq()
     }

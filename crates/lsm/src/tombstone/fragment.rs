@@ -235,7 +235,7 @@ impl FragmentedTombstones {
         &self.timestamps[p.seqs.start as usize * size..p.seqs.end as usize * size]
     }
 
-    /// Whether there is nothing to delete.
+    /// Returns whether there is nothing to delete.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }

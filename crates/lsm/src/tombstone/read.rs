@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub trait LevelTombstones: Send {
     /// How many files the level has.
     fn len(&self) -> usize;
-    /// Whether it has none.
+    /// Returns whether it has none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -232,7 +232,7 @@ impl ReadTombstones {
         }
     }
 
-    /// Whether nothing can be deleted.
+    /// Returns whether nothing can be deleted.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
@@ -244,7 +244,7 @@ impl ReadTombstones {
         self.window.known = false;
     }
 
-    /// Whether a deletion that the reader sees hides the version `seq` of `user`.
+    /// Returns whether a deletion that the reader sees hides the version `seq` of `user`.
     #[inline]
     pub fn covers(&mut self, user: &[u8], seq: Seq) -> Result<bool> {
         if self.sources.is_empty() {

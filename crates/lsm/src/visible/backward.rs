@@ -56,8 +56,8 @@ impl<C: Cursor> VisibleCursor<C> {
         self.ended();
     }
 
-    /// Whether the child's entry, the oldest version of its key, is the newest as well, and a plain
-    /// value that the reader sees.
+    /// Returns whether the child's entry, the oldest version of its key, is the newest as well, and
+    /// a plain value that the reader sees.
     #[inline]
     fn shows_in_place(&self) -> bool {
         if self.ts > 0 || !self.tombstones.is_empty() {

@@ -133,7 +133,7 @@ impl<C: Cursor> VisibleCursor<C> {
         })
     }
 
-    /// Whether the cursor stands on a key.
+    /// Returns whether the cursor stands on a key.
     #[inline]
     pub fn valid(&self) -> bool {
         self.at != At::Invalid
@@ -167,7 +167,7 @@ impl<C: Cursor> VisibleCursor<C> {
         &full[full.len().saturating_sub(self.ts)..]
     }
 
-    /// Whether the current entry is a deletion; only where versions are shown one by one.
+    /// Returns whether the current entry is a deletion; only where versions are shown one by one.
     pub fn is_deletion(&self) -> bool {
         let kind = match self.at {
             At::Invalid => return false,
@@ -349,7 +349,7 @@ impl<C: Cursor> VisibleCursor<C> {
         self.saved_key = key;
     }
 
-    /// Whether this reader sees the version.
+    /// Returns whether this reader sees the version.
     #[inline]
     pub(super) fn sees(&self, key: &ParsedKey<'_>) -> bool {
         key.seq <= self.options.snapshot && (self.ts == 0 || self.sees_timestamp(key.user))
@@ -368,7 +368,8 @@ impl<C: Cursor> VisibleCursor<C> {
             && compare(&self.options.oldest_timestamp).is_none_or(Ordering::is_ge)
     }
 
-    /// Whether the walk must stop here, going forward or backward. Most walks have no limits.
+    /// Returns whether the walk must stop here, going forward or backward. Most walks have no
+    /// limits.
     #[inline(always)]
     pub(super) fn out_of_range(&self, user: &[u8], forward: bool) -> bool {
         let bound = if forward {
@@ -541,7 +542,7 @@ impl<C: Cursor> VisibleCursor<C> {
         }
     }
 
-    /// Whether it takes something down: its owner is to ask after each move.
+    /// Returns whether it takes something down: its owner is to ask after each move.
     #[inline]
     pub fn takes_notes(&self) -> bool {
         self.notes.is_some()

@@ -303,7 +303,8 @@ impl<C: Cursor> VisibleCursor<C> {
     }
 }
 
-/// Whether `saved_key` already is this key, so that invisible versions of one key count as one run.
+/// Returns whether `saved_key` already is this key, so that invisible versions of one key count as
+/// one run.
 #[inline]
 fn skipping_same<C: Cursor>(cursor: &VisibleCursor<C>, user: &[u8]) -> bool {
     // Before the first key nothing is saved, and an order with timestamps is not to see that.

@@ -15,7 +15,7 @@ pub struct HiddenLimits {
 }
 
 impl HiddenLimits {
-    /// Whether there is a limit.
+    /// Returns whether there is a limit.
     pub(super) fn is_any(self) -> bool {
         self.in_move > 0
     }

@@ -32,7 +32,7 @@ impl Notes {
         (least > 0 || limits.is_any()).then(|| Box::new(notes()))
     }
 
-    /// Whether a stretch of deleted keys has begun.
+    /// Returns whether a stretch of deleted keys has begun.
     #[inline]
     pub(super) fn has_open_run(&self) -> bool {
         self.deleted.is_open()

@@ -47,7 +47,8 @@ impl VecCursor {
         self.entries
             .partition_point(|e| self.order.compare_internal(&e.0, target).is_lt())
     }
-    /// Whether entries `a` and `b` are of two keys; as a block, it does not know everywhere.
+    /// Returns whether entries `a` and `b` are of two keys; as a block, it does not know
+    /// everywhere.
     fn knows_apart(&self, a: usize, b: usize) -> bool {
         let user = |i: usize| self.entries.get(i).map(|e| user_key(&e.0));
         self.order.is_bytewise() && !a.is_multiple_of(3) && user(b).is_some() && user(a) != user(b)

@@ -41,7 +41,7 @@ impl<B> IdleThreads<B> {
         self.waiting.lock().len()
     }
 
-    /// Whether none waits.
+    /// Returns whether none waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -64,7 +64,7 @@ impl<T> Waiter<T> {
         })
     }
 
-    /// Whether its job is in the queue still.
+    /// Returns whether its job is in the queue still.
     pub fn is_queued(&self) -> bool {
         let state = self.state.load(Ordering::Acquire) & !SLEEPS;
         state == WAITING || state == CALLED
@@ -195,7 +195,7 @@ impl<T> WaitQueue<T> {
         waiter
     }
 
-    /// Whether no job waits.
+    /// Returns whether no job waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len.load(Ordering::SeqCst) == 0

@@ -99,7 +99,7 @@ pub(crate) struct AdmissionRequest<'a> {
     pub(crate) batch: &'a WriteBatch,
     pub(crate) touched: BatchFamilies,
     pub(crate) options: &'a WriteOptions,
-    /// Whether it goes on the accounts: not when it is there already, nor when it does not go into
+    /// True if it goes on the accounts: not when it is there already, nor when it does not go into
     /// memtables.
     pub(crate) is_charged: bool,
 }
@@ -110,15 +110,15 @@ pub(crate) fn would_wait() -> Error {
         .with_hint("try again later, or write without no_slowdown")
 }
 
-/// Whether writers of the family have to wait for a job, whatever its pace says.
+/// Returns whether writers of the family have to wait for a job, whatever its pace says.
 fn is_full(family: &Family) -> bool {
     let view = family.view_guard();
     let assessed = family.assessed(&view.version);
     load(&view, &family.options.load(), &assessed.tree).zone() == Zone::Stop
 }
 
-/// Whether this thread is in a job's callback and may go on although the family's gate is closed:
-/// its pace closes it before there is no room left.
+/// Returns whether this thread is in a job's callback and may go on although the family's gate is
+/// closed: its pace closes it before there is no room left.
 fn goes_in_callback(family: &Family) -> bool {
     Callback::is_inside() && !is_full(family)
 }
@@ -209,7 +209,8 @@ impl Admission {
         }
     }
 
-    /// Whether writers of some family are stopped, or were held back by its pace a moment ago.
+    /// Returns whether writers of some family are stopped, or were held back by its pace a moment
+    /// ago.
     fn is_throttling(&self) -> bool {
         if self.held.load(Ordering::Acquire) == 0 {
             return false;
@@ -219,7 +220,7 @@ impl Admission {
         is_throttling
     }
 
-    /// Whether the family's writers are slowed, and whether they are stopped.
+    /// Returns whether the family's writers are slowed, and whether they are stopped.
     pub(crate) fn slowed_and_stopped(&self, family: &Family) -> (bool, bool) {
         let is_stopped = family.gate.is_stopped();
         let slowed = family.gate.is_throttling(self.clock.now_us());
@@ -238,7 +239,7 @@ impl Admission {
         slowest.unwrap_or(0)
     }
 
-    /// Whether writers of some family are stopped.
+    /// Returns whether writers of some family are stopped.
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire) != 0
@@ -515,7 +516,7 @@ impl Admission {
         shares
     }
 
-    /// Whether a batch would wait now.
+    /// Returns whether a batch would wait now.
     pub(crate) fn would_wait(&self, touched: BatchFamilies, batch: &WriteBatch) -> bool {
         if !touched.meets(self.held.load(Ordering::Acquire)) {
             return false;

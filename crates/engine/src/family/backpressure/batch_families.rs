@@ -52,7 +52,7 @@ impl BatchFamilies {
         }
     }
 
-    /// Whether one of the families may be among those of `bits`.
+    /// Returns whether one of the families may be among those of `bits`.
     #[inline]
     pub(crate) fn meets(&self, bits: u64) -> bool {
         self.bits & bits != 0

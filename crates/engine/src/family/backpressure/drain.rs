@@ -95,7 +95,7 @@ impl DrainStats {
         self.projected_output.load(Relaxed)
     }
 
-    /// Whether a compaction of the family runs.
+    /// Returns whether a compaction of the family runs.
     pub(crate) fn is_compacting(&self) -> bool {
         self.compactions.load(Relaxed) > 0
     }

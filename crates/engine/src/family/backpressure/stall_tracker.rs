@@ -326,7 +326,7 @@ impl StallTracker {
         );
     }
 
-    /// Whether some family's gate has a pace now, or is closed.
+    /// Returns whether some family's gate has a pace now, or is closed.
     pub(crate) fn set_gated(&self, is_gated: bool) {
         self.is_gated.store(is_gated, Ordering::Release);
     }

@@ -229,7 +229,7 @@ impl WriteController {
         self.set(lock, now_us, None, free, false);
     }
 
-    /// Whether the caller is the one to look at the pace again.
+    /// Returns whether the caller is the one to look at the pace again.
     pub(crate) fn takes_rate_update(&self, now_us: u64) -> bool {
         let at = self.update_at_us.load(Ordering::Relaxed);
         let order = Ordering::Relaxed;
@@ -284,7 +284,7 @@ impl WriteController {
         bucket.wait_us(place)
     }
 
-    /// Whether a batch that comes now would have to wait for the pace.
+    /// Returns whether a batch that comes now would have to wait for the pace.
     pub(crate) fn is_in_debt(&self, now_us: u64) -> bool {
         let mut bucket = self.bucket.lock();
         bucket.pay(now_us);
@@ -325,7 +325,7 @@ impl WriteController {
         }
     }
 
-    /// Whether it stops writers, or its pace held one back a moment ago.
+    /// Returns whether it stops writers, or its pace held one back a moment ago.
     pub(crate) fn is_throttling(&self, now_us: u64) -> bool {
         self.is_stopped() || self.delayed_rate(now_us).is_some()
     }

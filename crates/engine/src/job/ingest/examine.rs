@@ -240,7 +240,7 @@ pub(crate) fn bounds(
     Ok(out)
 }
 
-/// Whether two ranges share a user key.
+/// Returns whether two ranges share a user key.
 pub(super) fn ranges_meet(
     order: &KeyOrder,
     a: (&InternalKey, &InternalKey),
@@ -250,7 +250,7 @@ pub(super) fn ranges_meet(
         && compare_boundary(order, b.0.as_bytes(), a.1.as_bytes()).is_le()
 }
 
-/// Whether any two of the files overlap.
+/// Returns whether any two of the files overlap.
 pub(super) fn overlap_each_other(family: &Family, files: &[Incoming]) -> bool {
     let order = &family.order;
     let mut sorted: Vec<_> = files.iter().map(|f| (&f.smallest, &f.largest)).collect();

@@ -75,7 +75,7 @@ impl Drop for RangeReservation<'_> {
     }
 }
 
-/// Whether a memtable holds a key of the range of one of the files.
+/// Returns whether a memtable holds a key of the range of one of the files.
 pub(crate) fn meets_memtables(job: &IngestFiles) -> Result<bool> {
     if seeded(Bug::IngestBesideMemtable) {
         return Ok(false);
@@ -103,7 +103,7 @@ pub(crate) fn meets_memtables(job: &IngestFiles) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether there is an entry in the range of user keys, both ends included.
+/// Returns whether there is an entry in the range of user keys, both ends included.
 fn has_key_in(
     cursor: &mut impl Cursor,
     order: &KeyOrder,
@@ -126,7 +126,7 @@ fn first_version(order: &KeyOrder, user: &[u8]) -> Vec<u8> {
     key
 }
 
-/// Whether the deletion of `[start, end)` touches the range.
+/// Returns whether the deletion of `[start, end)` touches the range.
 fn covers(order: &KeyOrder, (start, end): (&[u8], &[u8]), (lo, hi): (&[u8], &[u8])) -> bool {
     order.compare_without_timestamp(start, hi).is_le()
         && order.compare_without_timestamp(end, lo).is_gt()
@@ -272,8 +272,8 @@ impl PlacementContext<'_> {
         Ok(IngestPlacement { level: target, seq })
     }
 
-    /// Whether a level, or what a running compaction writes into it, holds a key of the file's
-    /// range.
+    /// Returns whether a level, or what a running compaction writes into it, holds a key of the
+    /// file's range.
     fn meets_level(&self, file: &ImportFile, level: Level) -> Result<bool> {
         let (lo, hi) = (file.smallest.user(), file.largest.user());
         let order = self.order();
@@ -303,7 +303,7 @@ impl PlacementContext<'_> {
         Ok(false)
     }
 
-    /// Whether no file of the level reaches into the file's range. Level 0 takes any.
+    /// Returns whether no file of the level reaches into the file's range. Level 0 takes any.
     fn fits(&self, file: &ImportFile, level: Level) -> bool {
         let (lo, hi) = (file.smallest.user(), file.largest.user());
         level == Level::L0 || !self.version.overlaps_level(level, Some(lo), Some(hi))

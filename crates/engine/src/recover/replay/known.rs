@@ -189,12 +189,12 @@ impl LogAccount {
         self.expected = Some(self.outcome.last.next());
     }
 
-    /// Whether the MANIFEST says which logs should be there.
+    /// Returns whether the MANIFEST says which logs should be there.
     pub(super) fn knows_logs(&self) -> bool {
         self.known.is_some_and(|k| k.logs.is_some())
     }
 
-    /// Whether log `number` should be there and is not.
+    /// Returns whether log `number` should be there and is not.
     fn is_missing(&self, number: FileNo) -> bool {
         number > FileNo(0)
             && self.knows_logs()

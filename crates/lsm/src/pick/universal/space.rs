@@ -69,7 +69,7 @@ impl Space {
         }
     }
 
-    /// Whether the plan's outputs find room.
+    /// Returns whether the plan's outputs find room.
     pub(super) fn takes(&self, plan: &Plan) -> bool {
         plan.kind != PlanKind::Merge || self.room.is_none_or(|room| plan.room_needed() <= room)
     }
