@@ -24,7 +24,7 @@ pub(crate) const VIEW: Rank = Rank::new(40, "view").brief();
 pub(crate) const SCHEDULER: Rank = Rank::new(50, "scheduler").without_waits();
 /// The snapshots that are held.
 pub(crate) const SNAPSHOTS: Rank = Rank::new(52, "snapshots").brief();
-/// What the gate of one family's writers is to be.
+/// The computation of the state of one family's gate.
 pub(crate) const GATE: Rank = Rank::new(58, "gate").brief();
 /// Why the database is not healthy.
 pub(crate) const HEALTH: Rank = Rank::new(60, "health").brief();

@@ -145,7 +145,7 @@ impl Rig {
         took
     }
 
-    /// What holds while the family is stopped, and what after the disk lets it go on.
+    /// Checks what holds while the family is stopped, and after the disk lets it go on.
     fn check(self, cause: &str) {
         // A caller that waits for a flush may go on before its thread has set the gate.
         until("it is stopped", || self.impatient(&[&self.behind]).is_err());

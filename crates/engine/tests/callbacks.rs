@@ -6,7 +6,7 @@ use esker::{Db, ErrorKind, FlushOptions, Options};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What became of the puts that a listener made.
+/// Outcomes of the puts that a listener made.
 #[derive(Default)]
 struct Puts {
     done: AtomicUsize,

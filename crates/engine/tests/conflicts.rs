@@ -1,5 +1,5 @@
-//! What transactions build on: the newest write of a key, flushed memtables that stay, and
-//! conditional writes.
+//! Reads and writes that transactions build on: the newest write of a key, flushed memtables that
+//! stay, and conditional writes.
 
 use esker::{Db, Error, LatestWrite, Options, Result, WriteBatch, WriteOptions};
 use std::sync::Arc;

@@ -226,7 +226,7 @@ fn logs_are_not_held_against_what_others_went_on_with() -> Result<()> {
     Ok(())
 }
 
-/// What a process that dies now leaves behind.
+/// Returns a copy of the files that a process that dies now leaves behind.
 fn killed(dir: &Path) -> tempfile::TempDir {
     let left = tempfile::tempdir().expect("a directory");
     copy_dir(&Env::posix(), dir, left.path());

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex};
 /// Holds merges into level 3 at their first entries, and counts them.
 #[derive(Default)]
 struct Hold {
-    /// Whether it is on, and how many are held.
+    /// True while it is on, and how many are held.
     state: Mutex<(bool, usize)>,
     changed: Condvar,
 }

@@ -1,4 +1,4 @@
-//! What deletions leave behind once writers rest: tables that hide much go down first, however
+//! Compactions after deletions, once writers rest: tables that hide much go down first, however
 //! small they are.
 
 use esker::observe::{Statistics, Ticker};

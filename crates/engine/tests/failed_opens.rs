@@ -430,7 +430,7 @@ fn what_was_refused_opens_when_the_reason_is_gone() {
 
 type Damage = (&'static str, fn(&Path));
 
-/// What is done to the database.
+/// Ways to damage the database.
 const DAMAGES: &[Damage] = &[
     ("CURRENT is gone", |dir| {
         fs::remove_file(dir.join("CURRENT")).expect("removes");

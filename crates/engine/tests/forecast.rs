@@ -1,4 +1,4 @@
-//! What `esker_lsm::forecast` says, against what the engine does with the same options.
+//! Forecasts of `esker_lsm::forecast`, against what the engine does with the same options.
 
 use esker::observe::{Statistics, Ticker};
 use esker::{Db, Options, Result};

@@ -30,7 +30,7 @@ fn number(db: &Db, name: &str) -> usize {
     usize::try_from(sum).expect("a size")
 }
 
-/// What is counted of a database's memory, with the cache of its budget.
+/// Returns the bytes counted for a database, with the cache of its budget.
 fn counted(db: &Db, budget: &MemoryBudget) -> usize {
     let cache = budget.cache();
     cache.usage()

@@ -17,7 +17,7 @@ use std::time::Duration;
 const LIMITS: &str = "max_background_flushes=1;max_background_compactions=1;max_write_buffer_number=6;\
     level0_file_num_compaction_trigger=100";
 
-/// What the sync of a table does.
+/// Rule for the sync of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sync {
     Waits,
@@ -30,7 +30,7 @@ struct Tables {
     created: usize,
     /// Those that were synced, in that order.
     synced: Vec<usize>,
-    /// What is done to tables by the order of their creation; others are synced at once.
+    /// Rules for tables by the order of their creation; others are synced at once.
     rules: BTreeMap<usize, Sync>,
 }
 
@@ -84,7 +84,7 @@ impl Gate {
         names.collect()
     }
 
-    /// What a process that is killed now leaves.
+    /// Returns a disk as a process that is killed now leaves it.
     fn killed(&self) -> Gate {
         let left = Gate::default();
         left.disk

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// A home with a database's directory and those of its paths.
 struct Home {
     root: tempfile::TempDir,
-    /// What each path should hold.
+    /// Bytes that each path should hold.
     targets: Vec<u64>,
 }
 

@@ -97,7 +97,7 @@ fn both_directions_convert_once_and_older_snapshots_see_what_they_saw() {
     }
 }
 
-/// What a kill leaves has the point deletions, which are in the log.
+/// The files that a kill leaves have the point deletions, which are in the log.
 #[test]
 fn a_log_does_not_have_them() {
     let (dir, db, statistics) = open(CONVERTS);

@@ -41,7 +41,7 @@ fn filled(dir: &Path) -> Db {
     db
 }
 
-/// What one call adds to figures of the perf context.
+/// Returns what one call adds to figures of the perf context.
 fn taken<const N: usize>(metrics: [PerfMetric; N], call: impl FnOnce()) -> [u64; N] {
     PerfContext.reset();
     call();

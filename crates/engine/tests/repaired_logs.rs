@@ -1,5 +1,5 @@
-//! What a repair makes of logs when no MANIFEST can be used: tables that fit those that are there,
-//! and a log of what is prepared.
+//! Repair of logs when no MANIFEST can be used: it writes tables that fit those that are there, and
+//! a log of what is prepared.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn kill(db: Db, dir: &Path, copy: &Path) {
 
 type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What an iterator shows, which a Get finds as well.
+/// Returns the entries that an iterator shows, and checks that a Get finds them as well.
 fn contents(db: &Db) -> Result<Entries> {
     let mut out = Entries::new();
     let mut it = db.iter();

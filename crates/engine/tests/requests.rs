@@ -11,7 +11,7 @@ use esker::{Db, Options, Result};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// What was asked of the disk.
+/// Requests to the disk.
 #[derive(Debug, Default)]
 struct Asked {
     created: Vec<(PathBuf, WriteOptions)>,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What every run of `db_bench` is told: small files, so that there are several levels.
+/// Flags of every run of `db_bench`: small files, so that there are several levels.
 const COMMON: &[&str] = &[
     "--num=6000",
     "--value_size=100",
@@ -24,7 +24,7 @@ const WRITES: &str = "--benchmarks=fillrandom,overwrite,deleterandom,flush,overw
 const MERGES: &str =
     "--benchmarks=fillrandom,mergerandom,flush,mergerandom,deleterandom,mergerandom";
 
-/// What `db_bench` is run with: a name, and its flags.
+/// Runs of `db_bench`: a name and the flags of each.
 const RECIPES: &[(&str, &[&str])] = &[
     ("none", &[WRITES, "--compression_type=none"]),
     (

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// What tables are asked for.
+/// Kind of request to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Begin,
@@ -43,7 +43,7 @@ impl Disk {
     fn with<R>(&self, look: impl FnOnce(&mut Noted) -> R) -> R {
         look(&mut self.noted.lock().expect("nobody panics"))
     }
-    /// What `act` asks of tables.
+    /// Returns the requests to tables that `act` makes.
     fn asked(&self, act: impl FnOnce()) -> Vec<Asked> {
         self.with(|n| n.asked.clear());
         act();
@@ -111,7 +111,7 @@ fn four_tables() -> (Disk, Db) {
     four_tables_of("")
 }
 
-/// The same in small blocks, so that keys are far apart, and with filters.
+/// Four such tables in small blocks, so that keys are far apart, and with filters.
 fn four_tables_of_small_blocks() -> (Disk, Db) {
     four_tables_of("block_based_table_factory={block_size=1024;filter_policy=bloomfilter:20}")
 }
@@ -281,7 +281,7 @@ fn a_seek_reads_as_far_as_walks_went() {
     }
 }
 
-/// What an iterator shows, if it has not ended.
+/// Returns the entry at an iterator, if it has not ended.
 fn shows(it: &DbIterator) -> Option<(&[u8], &[u8])> {
     it.status().expect("reads");
     it.entry()

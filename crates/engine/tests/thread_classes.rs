@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 thread_local! {
-    /// What the thread was asked for.
+    /// Name by which the thread was asked for.
     static NAME: RefCell<String> = const { RefCell::new(String::new()) };
 }
 

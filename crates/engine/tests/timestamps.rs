@@ -173,7 +173,7 @@ fn range_deletions_hide_what_is_older_from_readers_that_are_later() -> Result<()
 
 const REVERSE: &str = "rocksdb.ReverseBytewiseComparator.u64ts";
 
-/// What was done at each timestamp: a key that was put, or a range that was deleted.
+/// Operation at each timestamp: a key that was put, or a range that was deleted.
 type Done = Vec<(u64, u8, Option<u8>)>;
 
 fn check_range_deletions(order: &str, seed: u64) -> Result<()> {

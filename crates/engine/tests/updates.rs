@@ -22,7 +22,7 @@ fn small() -> Options {
         .expect("these options exist")
 }
 
-/// What was written: each batch with its first sequence.
+/// Batches that were written, each with its first sequence.
 type Written = Vec<(u64, Vec<u8>)>;
 
 /// Writes `count` batches of one to three records.

@@ -12,7 +12,7 @@ use esker_sync::{Mutex, Rank};
 /// Most levels a family can have.
 const LEVELS: usize = 64;
 
-/// What one job, or all jobs of a kind, did.
+/// Work of one job, or of all jobs of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CompactionStats {
     /// Bytes read from levels above the output.
@@ -247,7 +247,7 @@ impl LevelCounters {
         self.totals.lock().clone()
     }
 
-    /// What was dumped last.
+    /// Returns the figures of the last dump.
     pub(crate) fn dumped(&self) -> LastDump {
         *self.dumped.lock()
     }

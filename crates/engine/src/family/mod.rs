@@ -45,7 +45,7 @@ use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, OnceLock, Rank, Weak};
 
-/// What a reader of one family sees, apart from the sequence number it reads at.
+/// State of one family that a reader sees, except the sequence number that it reads at.
 #[derive(Debug)]
 pub(crate) struct View {
     /// The memtable that takes writes.
@@ -80,7 +80,7 @@ impl View {
             .map(|m| m.log_number())
     }
 
-    /// The same memtables over another tree.
+    /// Returns a view of the same memtables over another tree.
     pub(crate) fn with_version(&self, version: Arc<Version>) -> View {
         View {
             mem: Arc::clone(&self.mem),
@@ -140,15 +140,15 @@ pub(crate) struct Family {
     pub(crate) merge_operator: Option<Arc<dyn MergeOperator>>,
     /// How its tables are read.
     pub(crate) reading: Arc<TableSetting>,
-    /// What cursors open tables through: made once.
+    /// Access through which cursors open tables, created once.
     access: OnceLock<Arc<TableAccess>>,
-    /// What iterators read blobs through: made once.
+    /// Resolver through which iterators read blobs, created once.
     blobs: OnceLock<Arc<FamilyBlobs>>,
     /// Marked when there may be other work to do.
     pub(crate) signal: Arc<WorkSignal>,
     /// Its memtables in the index of logs.
     log_hold: Arc<FamilyLogs>,
-    /// What follows from its tree.
+    /// Last assessment of its tree.
     last_assessment: assessment::LastAssessment,
     /// Counts what reading its tables costs; only with statistics.
     pub(crate) watch: Option<Arc<TableWatch>>,
@@ -159,15 +159,15 @@ pub(crate) struct Family {
     pub(crate) level0_compactions: AtomicUsize,
     /// How fast background work goes.
     pub(crate) drain: DrainStats,
-    /// What reads pay for the runs of its tree.
+    /// Extra time that reads spend because its tree has several runs.
     read_debt: read_debt::ReadDebt,
-    /// What reads took, for the read amplification.
+    /// Work of its reads, for the read amplification.
     pub(crate) read_totals: ReadTotals,
     ingestions: conversions::Ingestions,
     hiding: hiding::ScanFlush,
     /// The rate of its writers.
     pace: Mutex<Pace>,
-    /// What its writers pass.
+    /// Gate that its writers pass.
     pub(crate) gate: WriteController,
     view: ArcSwap<View>,
     /// Guards the replacement of `view`; the trees that readers may still hold, with some that are
@@ -249,13 +249,13 @@ impl Family {
         })
     }
 
-    /// What reads its blobs for an iterator.
+    /// Returns the resolver that reads its blobs for an iterator.
     pub(crate) fn blob_resolver(&self, blobs: &Arc<Blobs>) -> Arc<dyn ValueResolver> {
         let made = || blobs.resolver(self.id, &self.reading.paths);
         Arc::<FamilyBlobs>::clone(self.blobs.get_or_init(made))
     }
 
-    /// What opens its tables out of `tables`.
+    /// Returns the access that opens its tables out of `tables`.
     pub(crate) fn table_access(&self, tables: &Arc<Tables>) -> &Arc<TableAccess> {
         self.access.get_or_init(|| {
             Arc::new(TableAccess {
@@ -266,7 +266,8 @@ impl Family {
         })
     }
 
-    /// The same family under a number, with a tree; what memory it has is left behind.
+    /// Returns the same family under the number `id`, with another tree and without its data in
+    /// memory.
     pub(crate) fn with_tree(&self, id: FamilyId, version: Arc<Version>, log: FileNo) -> Arc<Self> {
         Family::new(
             id,

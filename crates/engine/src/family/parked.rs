@@ -41,7 +41,7 @@ impl ParkedCursors {
         &self.0[thread % PLACES].0
     }
 
-    /// What the calling thread's place has, for the caller alone.
+    /// Takes the cursors out of the calling thread's place; `None` when it is empty or in use.
     pub(crate) fn take(&self) -> Option<ErasedCursors> {
         self.mine().try_lock()?.take()
     }

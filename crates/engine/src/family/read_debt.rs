@@ -16,7 +16,7 @@ use esker_sync::atomic::{AtomicU64, Ordering};
 /// Reads of weeks: sums stay far from an overflow.
 const MOST_DEBT_NS: u64 = 1 << 50;
 
-/// What reads have paid.
+/// Account of the extra time that reads spend because there are several runs.
 #[derive(Debug)]
 pub(crate) struct ReadDebt {
     ns: AtomicU64,
@@ -92,7 +92,7 @@ impl Family {
         is_due
     }
 
-    /// What reads ask of the tree.
+    /// Returns the demand of reads for compaction.
     pub(crate) fn read_demand(&self) -> ReadDemand {
         ReadDemand {
             debt_ns: self.read_debt.ns.load(Ordering::Relaxed),

@@ -15,7 +15,7 @@ use std::cell::Cell;
 /// Reads that one stands for.
 pub(crate) const SAMPLE: u32 = 61;
 
-/// What a caller asked for.
+/// Operation that a caller asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOperation {
     Get,
@@ -69,7 +69,7 @@ struct Sums {
     figures: [AtomicU64; ReadFigure::COUNT],
 }
 
-/// What the reads of a family took.
+/// Sums of the work of a family's reads, by operation.
 #[derive(Debug, Default)]
 pub(crate) struct ReadTotals([Sums; ReadOperation::COUNT]);
 

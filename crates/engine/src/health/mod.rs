@@ -1,4 +1,5 @@
-//! Whether the database may be written: one state, one transition function.
+//! Health of the database, which decides whether it may be written: one state, one transition
+//! function.
 //!
 //! ```text
 //!       full disk, limit              other I/O error, corruption

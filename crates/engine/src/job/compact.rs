@@ -57,7 +57,7 @@ pub(crate) struct CompactionJob {
     rewrite: Arc<Rewrite>,
     /// Ranges that are still to be written, in key order; steps go to the first.
     parts: VecDeque<Part<ClippedCursor<MergingCursor<Source>>>>,
-    /// What finished ranges made, in key order.
+    /// Outputs of finished ranges, in key order.
     written: Vec<PartOutput>,
     /// Ranges that were told to begin.
     begun: usize,
@@ -65,12 +65,12 @@ pub(crate) struct CompactionJob {
     cpu: CpuTime,
     /// It gives its slot away between steps.
     yields: Option<MergeYield>,
-    /// What it did, after the last step.
+    /// Result, set by the last step.
     did: CompactionResult,
     _running: JobGuard,
 }
 
-/// What a caller wants otherwise than the family's options say.
+/// Settings of one compaction in place of those that the family's options give.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CompactionOverrides {
     pub(crate) codec: Option<Codec>,
@@ -92,7 +92,8 @@ pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> R
     run_tuned(core, family, plan, overrides).map(drop)
 }
 
-/// The same, as `overrides` says. Returns what it did.
+/// Carries out a plan as `overrides` says, and installs its result. Returns what the compaction
+/// did.
 pub(crate) fn run_tuned(
     core: &Arc<Core>,
     family: &Arc<Family>,

@@ -1,4 +1,4 @@
-//! What jobs report: listeners, and lines of events in the LOG that tools for RocksDB's LOG
+//! Reports of jobs: to listeners, and as lines of events in the LOG that tools for RocksDB's LOG
 //! files read.
 //!
 //! Called by the thread that does the work, without any lock of the engine held.
@@ -231,7 +231,7 @@ impl Trees {
         listeners.iter().for_each(|l| l.on_flush_completed(&info));
     }
 
-    /// What a table says about itself; `None` when it cannot be opened.
+    /// Returns the properties of a table; `None` when it cannot be opened.
     fn properties_of(
         &self,
         family: &Family,
@@ -300,7 +300,7 @@ impl Trees {
             .for_each(|l| l.on_compaction_completed(&info));
     }
 
-    /// What a compaction did that ended.
+    /// Returns the report of a compaction that ended.
     pub(crate) fn compaction_done(
         &self,
         family: &Family,
@@ -331,7 +331,7 @@ impl Trees {
     }
 }
 
-/// What a compaction did.
+/// Result of a compaction.
 #[derive(Default)]
 pub(crate) struct CompactionResult {
     pub(crate) output_files: Vec<Arc<FileMeta>>,

@@ -77,7 +77,7 @@ struct FamilyFlush {
     part: Option<Part<MergingCursor<MemCursor>>>,
     /// All of it is written, and is being synced.
     is_written: bool,
-    /// What was written.
+    /// Tables that were written.
     files: Vec<Arc<FileMeta>>,
     /// How far it is, until the view shows it.
     progress: Option<Arc<Progress>>,
@@ -466,8 +466,8 @@ impl FamilyFlush {
         Ok(())
     }
 
-    /// What the family's tree gains. It needs the logs from `limit` on at the latest, if it did not
-    /// need less before.
+    /// Returns the change that adds the tables to the family's tree. The family then needs the logs
+    /// from `limit` on at the latest, unless it needed fewer before.
     fn change(&self, limit: Option<FileNo>) -> Change {
         let files = self.files.iter().cloned();
         let next = next_log(&self.family, &self.mems);

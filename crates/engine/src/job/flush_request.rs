@@ -145,13 +145,13 @@ impl Core {
 }
 
 impl Background {
-    /// Waits until `done`, a background error or the end.
+    /// Waits until `done`, and fails at a background error or shutdown.
     pub(crate) fn wait_for(&self, done: impl Fn() -> bool) -> Result<()> {
         self.wait(done, || false)
     }
 
-    /// The same; where there is something to do it does some of it instead, by `work`, which says
-    /// so.
+    /// Waits as [`Background::wait_for`] does. Before each wait it calls `work`, which does some of
+    /// the work that there is; while that returns true, it does not wait.
     fn wait(&self, done: impl Fn() -> bool, work: impl Fn() -> bool) -> Result<()> {
         loop {
             let seen = self.cv.changes();
@@ -172,7 +172,7 @@ impl Background {
     }
 }
 
-/// What a dropped family has in memory never goes into tables.
+/// Fails for a dropped family with data in memory, which never goes into tables.
 fn check_flushable(family: &Family) -> Result<()> {
     if !family.is_dropped() {
         return Ok(());

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A family with the memtables of it that a flush takes, newest first.
 pub(crate) type FlushInput = (Arc<Family>, Vec<Arc<MemTable>>);
 
-/// What the caller of a flush does until it has ended.
+/// Role of the caller of a flush until the flush has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlushCaller {
     /// It does not wait.
@@ -35,7 +35,7 @@ pub(crate) enum FlushCaller {
 }
 
 impl FlushCaller {
-    /// What an application's caller does.
+    /// Returns the role of an application's caller.
     pub(crate) fn of(options: &FlushOptions) -> Self {
         if options.wait {
             FlushCaller::Flushes

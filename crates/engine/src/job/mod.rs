@@ -24,7 +24,7 @@ use crate::core::Background;
 use crate::health::{ErrorSource, HealthState};
 use esker_status::{Error, ErrorKind};
 
-/// What a step of a job left to do.
+/// State of a job after a step.
 ///
 /// Background work is cut into steps of about a millisecond: in production a thread runs them one
 /// after the other, in a simulation one thread runs those of all jobs in the order that a seed

@@ -38,7 +38,7 @@ use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
 use std::path::PathBuf;
 
-/// What decides the shape of the files.
+/// Settings of the files that a job writes.
 pub(crate) struct OutputSpec {
     pub(crate) level: Level,
     /// How long they are expected to stay.
@@ -51,7 +51,7 @@ pub(crate) struct OutputSpec {
     pub(crate) oldest_ancestor_time: u64,
     /// Unix seconds at or after the newest write; 0 for now.
     pub(crate) newest_key_time: u64,
-    /// What the MANIFEST says about the storage that the files are for.
+    /// Temperature in the MANIFEST: the kind of storage that the files are for.
     pub(crate) temperature: u8,
     /// 0 lets the store give one when the file enters level 0.
     pub(crate) epoch: u64,
@@ -69,7 +69,7 @@ pub(crate) struct OutputSpec {
     pub(crate) syncs_last_ahead: bool,
 }
 
-/// What the codec of new files depends on.
+/// Position of new files in the tree, which decides their codec.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
     pub(crate) level: Level,
@@ -114,7 +114,7 @@ pub(crate) fn codec_for(
     (kind.codec().unwrap_or(Codec::None), settings.to_codec())
 }
 
-/// The same in terms of options.
+/// Returns the compression of new files, as options name it, and its settings.
 pub(super) fn compression_for(
     options: &FamilyOptions,
     placement: Placement,
@@ -144,7 +144,7 @@ pub(super) fn compression_for(
     (options.compression_per_level[at.min(last)], settings)
 }
 
-/// What the MANIFEST will say about where the files of `plan` belong.
+/// Returns the temperature that the MANIFEST will have for the files of `plan`.
 pub(crate) fn temperature_for(plan: &Plan, options: &FamilyOptions) -> u8 {
     let last = i32::from(plan.output_level.0) + 1 == options.num_levels;
     let by_level = match options.last_level_temperature {
@@ -400,7 +400,7 @@ impl Outputs {
         })
     }
 
-    /// What is reserved ahead of the end of a table at a time.
+    /// Returns the bytes that are reserved ahead of the end of a table at a time.
     fn reserve(&self) -> u64 {
         match self.spec.target_file_size {
             0 => RESERVE,

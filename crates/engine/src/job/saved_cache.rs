@@ -1,10 +1,10 @@
 //! The contents of the block cache over a restart.
 //!
-//! What is saved are the names of cached data blocks: tables, and places in them. After the next
-//! opening a patient thread reads these blocks again, table by table and by place, as far as the
-//! cache has room: nothing leaves for them. It delays nobody: opening does not wait for it, closing
-//! waits for the read under way at most, and the rate limiter takes it for a compaction. Failures
-//! are told in the LOG and have no other consequence.
+//! The names of cached data blocks are saved: tables, and places in them. After the next opening a
+//! patient thread reads these blocks again, table by table and by place, as far as the cache has
+//! room: nothing leaves for them. It delays nobody: opening does not wait for it, closing waits for
+//! the read under way at most, and the rate limiter takes it for a compaction. Failures are told in
+//! the LOG and have no other consequence.
 //!
 //! Callers: [`super::workers`], the facade.
 

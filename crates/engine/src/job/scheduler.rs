@@ -283,8 +283,8 @@ pub(crate) fn policy_at(policy: &Policy, hours: OffPeak) -> Cow<'_, Policy> {
     }
 }
 
-/// What decisions go by that is the same for all families; `draining` while somebody waits until
-/// nothing is due.
+/// Returns the input of compaction picking that is the same for all families; `draining` while
+/// somebody waits until nothing is due.
 pub(crate) fn moment(core: &Core, draining: bool) -> PickContext {
     PickContext {
         now: core.services.env.clock.unix_us() / 1_000_000,

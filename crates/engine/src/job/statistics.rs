@@ -1,4 +1,4 @@
-//! What jobs report when they end: to the family's traffic, to the statistics.
+//! Reports of jobs when they end: to the family's traffic, to the statistics.
 //!
 //! Also what is known about a job while it runs: which numbers its tables may have, and that level
 //! 0 is being compacted. Each is held by the job and ends with it, however it ends.
@@ -67,7 +67,7 @@ impl Drop for Level0 {
     }
 }
 
-/// What others know of a job while it runs.
+/// Marks of a running job: the numbers that its tables may have, and its compaction of level 0.
 #[derive(Debug)]
 pub(super) struct JobGuard {
     _writing: UnlistedTables,

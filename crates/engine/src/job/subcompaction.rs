@@ -39,7 +39,7 @@ pub(crate) struct Part<C> {
     stream: CompactionStream<'static, C>,
     outputs: Outputs,
     bottommost: bool,
-    /// What lies below the output; `None` for flushes.
+    /// Levels below the output; `None` for flushes.
     below: Option<LowerLevels>,
     paid: u64,
     /// Bytes of entries read that were paid for.
@@ -52,12 +52,12 @@ pub(crate) struct Part<C> {
     canceled: Option<Arc<AtomicBool>>,
 }
 
-/// What a part made.
+/// Output of a part.
 #[derive(Default)]
 pub(crate) struct PartOutput {
     pub(crate) files: Vec<Arc<FileMeta>>,
     pub(crate) counters: StreamCounters,
-    /// What the time went on, up to the last step.
+    /// Time by stage, up to the last step.
     pub(crate) stages: StageTimes,
     /// Processor time of other threads than the job's: those that read and wrote in the background,
     /// and the part's own where it had one.

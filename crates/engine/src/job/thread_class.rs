@@ -6,10 +6,10 @@
 //! the time. Compactions that starve for it slow writers down by the tree's debt, which gives them
 //! the processor back.
 //!
-//! What takes level 0 of a leveled tree down is in the high class, too: until it ends its tables
-//! still count, writers are slowed down by them, and no other merge may take level 0 down. Left out
-//! are merges within level 0 and those of universal trees, all of whose tables are at level 0: they
-//! are all that such a tree has.
+//! A compaction that takes level 0 of a leveled tree down is in the high class, too: until it ends
+//! its input tables still count, writers are slowed down by them, and no other merge may take level
+//! 0 down. Left out are merges within level 0 and those of universal trees, all of whose tables are
+//! at level 0: they are all that such a tree has.
 //!
 //! A thread stays in its class: niceness cannot be taken back without privileges.
 

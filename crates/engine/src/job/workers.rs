@@ -99,7 +99,7 @@ fn guarded(core: &Core, what: &str, body: impl FnOnce()) {
     }
 }
 
-/// What a thread does that a change has started.
+/// Looks for work on a thread that a change has started, and does its part.
 fn look_and_work(core: &Arc<Core>, at_work: &mut AtWork) {
     let mut own = look(core, at_work, |_| true);
     if needs_upkeep(core) {
@@ -110,7 +110,7 @@ fn look_and_work(core: &Arc<Core>, at_work: &mut AtWork) {
     own.into_iter().for_each(|job| run_guarded(core, job));
 }
 
-/// What the thread that ticks for all databases does for this one. It works only where no other
+/// Looks for work on the thread that ticks for all databases. It does work only where no other
 /// thread can be had.
 fn look_at_tick(core: &Arc<Core>, at_work: &mut AtWork) {
     for job in look(core, at_work, |_| false) {
@@ -299,7 +299,7 @@ fn needs_upkeep(core: &Core) -> bool {
         || core.background.jobs.lock().has_switches()
 }
 
-/// What may take long, call listeners, or wait for the log.
+/// Does the work that may take long, call listeners, or wait for the log.
 fn upkeep(core: &Arc<Core>) {
     let running = &core.background.upkeep;
     if running.fetch_add(1, Ordering::AcqRel) < UPKEEP_MAX {

@@ -69,7 +69,7 @@ pub(crate) fn list(env: &Env, dir: &Path) -> Result<Vec<FileNo>> {
     Ok(logs)
 }
 
-/// What to do when a family's memtable is full.
+/// Callback for a family whose memtable is full.
 type OnFull<'a> = Box<dyn FnMut(&Arc<Family>) -> Result<()> + 'a>;
 
 /// Replays logs into the families' memtables.
@@ -96,7 +96,7 @@ pub(crate) struct Replay<'a> {
     needs_operators: bool,
 }
 
-/// What a replay leaves for one that goes on in the same logs.
+/// State of a replay, for one that goes on in the same logs.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayPosition {
     /// The prepared transactions met so far.
@@ -333,7 +333,7 @@ impl<'a> Replay<'a> {
         self.account.note_end(number, end);
     }
 
-    /// What must hold once all logs were followed to their present ends.
+    /// Checks what must hold once all logs were followed to their present ends.
     pub(crate) fn check_followed(&mut self) -> Result<()> {
         self.account.check_families()?;
         self.account.check_beyond_stop(&self.families)
@@ -344,7 +344,7 @@ impl<'a> Replay<'a> {
         self.is_inserting
     }
 
-    /// What was found so far.
+    /// Returns the findings so far.
     pub(crate) fn outcome(&self) -> &ReplayResult {
         &self.account.outcome
     }

@@ -16,7 +16,7 @@ use esker_status::{Error, ErrorKind, Result, Subcode};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 
-/// What runs and what may run.
+/// Background work that runs, and that may run.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     /// The flushes that run, by family; none of one that has none.
@@ -32,7 +32,7 @@ pub(crate) struct Jobs {
     pub(crate) busy: HashMap<FamilyId, Busy>,
     /// Those that age alone makes due.
     pub(crate) aged: AgedWork,
-    /// What families may have to do.
+    /// Families that may have work to do.
     pub(crate) queue: WorkQueue,
     /// Automatic compactions do not start while above 0.
     pub(crate) compactions_paused: usize,

@@ -24,7 +24,7 @@ struct QueuedFlush {
     is_cut_off: bool,
 }
 
-/// What a flush whose tables are complete may do.
+/// Decision about a flush whose tables are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InstallOrder {
     Wait,

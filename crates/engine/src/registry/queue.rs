@@ -47,7 +47,7 @@ fn bits(urgency: f64) -> u64 {
     urgency.max(0.0).to_bits()
 }
 
-/// What is known of a family.
+/// State of a family in the queue.
 #[derive(Debug, Default)]
 struct FamilyEntry {
     /// Its place among those to flush: the memtables, and since when it has any.

@@ -23,7 +23,7 @@ pub(crate) trait Memtables {
         None
     }
 
-    /// What the log prepared, when it is replayed.
+    /// Returns the prepared sections of the logs, when they are replayed.
     #[inline]
     fn sections(&mut self) -> Option<&mut Sections> {
         None

@@ -25,7 +25,7 @@ thread_local! {
     static WRITER: Writer = const { Writer::new() };
 }
 
-/// What a thread remembers of its writes to the database that it wrote to last.
+/// Record of a thread's writes to the database that it wrote to last.
 struct Writer {
     /// The database and the thread that the rest is of.
     owner: Cell<(u64, u64)>,
@@ -89,7 +89,8 @@ impl WaitWindow {
     }
 }
 
-/// Whether as many threads write as there are processors, or more.
+/// Counter of the threads that write, which tells whether they are at least as many as the
+/// processors.
 #[derive(Debug)]
 pub(super) struct WriterContention {
     /// Tells databases apart.

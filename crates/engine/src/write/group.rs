@@ -23,7 +23,7 @@ const LONG_RECORDS: u64 = 256;
 /// A waiting writer.
 pub(crate) type Follower = Waiter<WriteJob>;
 
-/// What a waiting writer wants, and what became of it.
+/// Request of a waiting writer, and its outcome.
 #[derive(Debug, Default)]
 pub(crate) struct WriteJob {
     /// None while a group has it.
@@ -34,7 +34,7 @@ pub(crate) struct WriteJob {
     pub(super) outcome: Outcome,
 }
 
-/// What became of a write.
+/// Outcome of a write.
 #[derive(Debug, Default)]
 pub(crate) enum Outcome {
     /// Nothing yet.

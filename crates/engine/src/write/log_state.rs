@@ -50,7 +50,7 @@ pub(crate) struct OldLog {
     state: Mutex<SyncState>,
 }
 
-/// Whether what a log holds survives power loss.
+/// State of a log's sync, which tells whether its content survives power loss.
 #[derive(Debug)]
 enum SyncState {
     NotYet(Box<LogWriter>),
@@ -111,7 +111,7 @@ pub(crate) struct LogState {
     /// How long the timestamps of keys are, for families that have them: each log says so before
     /// its first batch.
     timestamp_sizes: Vec<(FamilyId, u16)>,
-    /// What goes in front of the next record.
+    /// Link record that goes in front of the next record.
     to_say: Option<PendingLink>,
     /// Something is in the MANIFEST that no log has, and no log says that the MANIFEST goes so far.
     is_behind_manifest: bool,
@@ -119,12 +119,12 @@ pub(crate) struct LogState {
     /// Set when an append or sync failed: the tail of the file is unknown and nothing more goes
     /// into it.
     broken: Option<Error>,
-    /// What was acknowledged from a log that broke is in memtables alone, until all of them are in
-    /// tables: no flush or sync of a log says meanwhile that it is safe.
+    /// Error of a broken log, while batches acknowledged from it are in memtables alone: until all
+    /// of them are in tables, no flush or sync of a log says that they are safe.
     unsaved: Option<Error>,
 }
 
-/// What a log still has to say: with the MANIFEST as it is when a record comes.
+/// Link record that a log still has to write: with the MANIFEST as it is when a record comes.
 #[derive(Clone, Copy, Debug)]
 enum PendingLink {
     Begin { own: FileNo, before: Predecessor },

@@ -105,18 +105,18 @@ impl Sections {
         }
     }
 
-    /// What is prepared at the end of the logs.
+    /// Returns the transactions that are prepared at the end of the logs.
     pub(crate) fn into_prepared(self) -> NamedBatches {
         self.prepared
     }
 }
 
-/// What is prepared in an open database.
+/// Prepared transactions of an open database.
 #[derive(Debug)]
 pub(crate) struct PreparedTransactions {
     /// By name: the log record that prepares it anew.
     records: Mutex<NamedBatches>,
-    /// What recovery found and no application has taken over.
+    /// Transactions that recovery found and no application has taken over.
     recovered: Mutex<NamedBatches>,
 }
 
@@ -139,7 +139,7 @@ impl PreparedTransactions {
         Ok(())
     }
 
-    /// What recovery found, once.
+    /// Takes the transactions that recovery found.
     pub(crate) fn take_recovered(&self) -> NamedBatches {
         std::mem::take(&mut *self.recovered.lock())
     }

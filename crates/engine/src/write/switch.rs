@@ -153,8 +153,8 @@ impl WritePath {
         Ok(())
     }
 
-    /// The same, without a thread that looks for work: the caller sees to that. False when there
-    /// was nothing to switch.
+    /// Switches memtables as [`WritePath::switch_memtables`] does, but wakes no thread that looks
+    /// for work: the caller sees to that. False when there was nothing to switch.
     pub(crate) fn switch_untold(
         &self,
         log: &mut LogState,

@@ -1,5 +1,5 @@
-//! What several tests share: seeded numbers, a clock by hand, filesystems in front of others, and
-//! directories copied as a kill would leave them.
+//! Helpers that several tests share: seeded numbers, a clock by hand, filesystems in front of
+//! others, and directories copied as a kill would leave them.
 //!
 //! Included by `mod common;` in each test; single-threaded values, nothing global.
 #![allow(dead_code, reason = "each test uses a part of it")]

@@ -20,7 +20,7 @@ use scan::digest_of;
 use set::{Expected, GoldenSet, copy_of};
 use std::path::Path;
 
-/// What was found in one database, step by step: `None` for a step that could not be taken here.
+/// Findings in one database, step by step: `None` for a step that could not be taken here.
 #[derive(Default)]
 struct Row {
     read_only: bool,

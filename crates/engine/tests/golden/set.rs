@@ -33,7 +33,7 @@ impl GoldenSet {
         })
     }
 
-    /// What `expected.tsv` says.
+    /// Reads `expected.tsv`.
     pub(crate) fn expected(&self) -> Vec<Expected> {
         let path = self.root.join("expected.tsv");
         let text =

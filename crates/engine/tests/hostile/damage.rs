@@ -1,4 +1,4 @@
-//! What damage is made of: changed bytes, edits of a MANIFEST, records of a log, blocks of a table.
+//! Ways to damage files: changed bytes, edits of a MANIFEST, records of a log, blocks of a table.
 
 use esker::Env;
 use esker::codec::checksum::{crc32c, mask};

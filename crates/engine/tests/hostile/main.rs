@@ -79,7 +79,7 @@ enum Shows {
 
 struct Case {
     name: &'static str,
-    /// What the error must name: a part of a file's name, or a word.
+    /// Text that the error must contain: a part of a file's name, or a word.
     names: &'static str,
     kinds: &'static [&'static str],
     how: How,
@@ -259,7 +259,7 @@ fn wrong_callers() {
     run_cases(make_good, &caller_cases());
 }
 
-/// The same with a database that RocksDB's `ldb` wrote, where that is installed.
+/// Damages a database that RocksDB's `ldb` wrote, where that is installed.
 #[test]
 fn damaged_directories_of_rocksdb() {
     use Shows::{AtOpen, AtRead};

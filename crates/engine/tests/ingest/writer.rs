@@ -1,4 +1,4 @@
-//! What the writer of a file refuses, and what its collectors see.
+//! Writer of a file: the input that it refuses, and the entries that its collectors see.
 
 use crate::{ingest, open, options};
 use esker::options::{

@@ -128,7 +128,8 @@ impl Library {
         self.open_with_paths(dir, &[], what)
     }
 
-    /// The same, with `db_paths`: directories with the bytes that they should hold.
+    /// Opens the database as [`Library::open`] does, with `db_paths`: directories with the bytes
+    /// that they should hold.
     pub(crate) fn open_with_paths(
         &self,
         dir: &Path,

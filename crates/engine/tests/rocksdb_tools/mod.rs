@@ -1,4 +1,4 @@
-//! What the tests against real RocksDB share: its command-line tools, copies of directories, and
+//! Helpers of the tests against real RocksDB: its command-line tools, copies of directories, and
 //! content.
 //!
 //! A test asks [`Tools::find`] first and says that it skips when the tools are not installed.
@@ -23,7 +23,7 @@ pub(crate) type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 /// The entries of each family, by its name.
 pub(crate) type Contents = BTreeMap<String, Content>;
 
-/// What a test program has done, for its closing line.
+/// Counts of the work of a test program, for its closing line.
 #[derive(Default, Debug)]
 pub(crate) struct Tally {
     pub(crate) databases: usize,
@@ -178,8 +178,8 @@ impl Tools {
         tally.files += tables.len();
     }
 
-    /// What RocksDB reads in the MANIFEST that CURRENT names. A process killed after it began a new
-    /// one leaves two, and `ldb` does not choose.
+    /// Dumps the MANIFEST that CURRENT names, by RocksDB's tool. A process killed after it began a
+    /// new one leaves two, and `ldb` does not choose.
     fn dump_manifest(self, dir: &Path, more: &[&str]) -> Output {
         let current = std::fs::read_to_string(dir.join("CURRENT")).expect("a CURRENT file");
         let path = format!("--path={}", dir.join(current.trim_end()).display());

@@ -4,7 +4,7 @@ use super::workload::{FAMILIES, Rng};
 use esker::{Db, FamilyDescriptor, FamilyOptions, Options};
 use std::path::Path;
 
-/// What one database is opened with.
+/// Options that one database is opened with.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) db: String,

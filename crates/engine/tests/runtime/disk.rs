@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// What fails: files whose name contains the text.
+/// Faults of the disk: they hit files whose name contains the text.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     /// Appends to these find no space.

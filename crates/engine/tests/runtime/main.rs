@@ -1,5 +1,5 @@
-//! What an open database does while it runs: events, limits and options, errors of the disk and
-//! recovery from them.
+//! An open database while it runs: events, limits and options, errors of the disk and recovery from
+//! them.
 
 mod disk;
 mod events;

@@ -1,4 +1,4 @@
-//! What single reads may be asked: where to look, how long, how much.
+//! Options of single reads: where to look, how long, how much.
 
 use esker::options::ReadTier;
 use esker::{Db, ErrorKind, Options, ReadOptions, Result, WriteOptions};

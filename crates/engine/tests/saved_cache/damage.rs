@@ -17,7 +17,7 @@ fn replace(rig: &Rig, content: &[u8]) -> Result<()> {
     file.close()
 }
 
-/// What a database saves that holds a few keys.
+/// Returns the file that a database with a few keys saves.
 fn small(rig: &Rig) -> Result<Vec<u8>> {
     let db = rig.open()?;
     for n in 0..40 {

@@ -25,7 +25,7 @@ struct Orders {
     holds: AtomicBool,
     fails: AtomicBool,
     reads: AtomicU64,
-    /// Whether a read is held.
+    /// True while a read is held.
     held: (Mutex<bool>, Condvar),
 }
 
@@ -201,7 +201,7 @@ impl Rig {
         Db::open(DIR, options)
     }
 
-    /// What was counted since the last opening.
+    /// Returns the count since the last opening.
     pub(crate) fn count(&self, ticker: Ticker) -> u64 {
         let statistics = self.statistics.lock().expect("nobody panics");
         statistics.ticker(ticker)

@@ -1,4 +1,4 @@
-//! What happens beside the loading: a database that closes, compactions, a disk that fails.
+//! Events beside the loading: a database that closes, compactions, a disk that fails.
 
 use crate::common::until;
 use crate::rig::{DIR, KEYS, Rig, SAVED, figure, filled, phase, read, rewrite, wait};

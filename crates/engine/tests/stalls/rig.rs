@@ -234,9 +234,9 @@ impl Rig {
         assert_eq!(after, before + 1, "one wait counts once: {cause}");
     }
 
-    /// What must always hold: every cause adds up over families and what no family caused, and
-    /// everything together is what writers measured and what every other place says. `of_database`
-    /// is what no family caused.
+    /// Checks what must always hold: every cause adds up over families and what no family caused,
+    /// and everything together is what writers measured and what every other place says.
+    /// `of_database` has the causes that no family caused.
     pub(crate) fn check(&self, families: &[&FamilyHandle], of_database: &[StallCause]) {
         let any = families[0];
         // All that held writers back, and what RocksDB would count of it.

@@ -1,11 +1,11 @@
-//! What level 0 means to writers under other styles of compaction.
+//! Effect of level 0 on writers under other styles of compaction.
 
 use crate::rig::Rig;
 use esker::options::{CompactionStyle, OptionSet};
 use esker::{FlushOptions, WriteOptions};
 
-/// A database with tables at level 0 of three memtables each, and what a writer is held back for
-/// then.
+/// Returns how long writers are held back behind `tables` tables of three memtables each at level
+/// 0.
 fn held_behind(tables: usize, style: CompactionStyle) -> u64 {
     let rig = Rig::with(|o| {
         o.family.compaction_style = style;

@@ -13,13 +13,13 @@
 //! queue, and is admitted anew. No writer is asked twice for the pace. When no gate has anything to
 //! say, which one load tells, all this is skipped.
 //!
-//! What concerns all writers is no family's gate, and the leader looks at it: memory of memtables
-//! that families share, administration, a background error, and logs above `max_total_wal_size`
-//! that a stopped family keeps ([`crate::write::path`]). Under `atomic_flush` memtables are
-//! switched and flushed together, so there every batch passes every gate. Writers of low priority
-//! give way to every family. RocksDB holds all writers back for any family, and does not promise
-//! to: there is no option to get that back. To keep a family from getting ahead of another one,
-//! write to both in one batch.
+//! Conditions that concern all writers belong to no family's gate, and the leader checks them:
+//! memory of memtables that families share, administration, a background error, and logs above
+//! `max_total_wal_size` that a stopped family keeps ([`crate::write::path`]). Under `atomic_flush`
+//! memtables are switched and flushed together, so there every batch passes every gate. Writers of
+//! low priority give way to every family. RocksDB holds all writers back for any family, and does
+//! not promise to: there is no option to get that back. To keep a family from getting ahead of
+//! another one, write to both in one batch.
 //!
 //! Every wait goes through [`StallTracker`] to the stall ledger, by cause and the family that is
 //! behind.
@@ -76,9 +76,9 @@ fn recount(counts: &mut [usize; 64], at: usize, before: bool, after: bool) {
 pub(crate) struct Admission {
     /// The bits of the families whose gates are not free.
     held: AtomicU64,
-    /// Of those, whose gates are closed.
+    /// The bits of those whose gates are closed.
     stopped: AtomicU64,
-    /// What both are made of.
+    /// Counts by bit, from which both words are computed.
     counters: Mutex<GateCounters>,
     /// Every batch passes every gate.
     is_together: bool,
@@ -193,12 +193,12 @@ impl Admission {
         }
     }
 
-    /// The clock that waits are measured by.
+    /// Returns the time of the clock that measures waits.
     pub(crate) fn now_us(&self) -> u64 {
         self.clock.now_us()
     }
 
-    /// The same clock.
+    /// Returns the clock that measures waits.
     pub(crate) fn clock(&self) -> &dyn Clock {
         &*self.clock
     }
@@ -486,7 +486,8 @@ impl Admission {
         self.each(|f| f.gate.wake());
     }
 
-    /// What a writer is told that would have to wait; `Ok` when it waits.
+    /// Fails when a writer must not wait: under `no_slowdown`, while the database is not writable,
+    /// or when it closes.
     pub(crate) fn check_wait(&self, health: &Health, options: &WriteOptions) -> Result<()> {
         if options.no_slowdown {
             return Err(would_wait());

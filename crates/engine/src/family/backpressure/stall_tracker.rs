@@ -62,15 +62,15 @@ impl StallReason {
     }
 }
 
-/// What a call has waited for one reason.
+/// Time that a call has waited for one reason.
 #[derive(Debug)]
 struct Wait {
     reason: StallReason,
-    /// What is not in the ledger yet.
+    /// Time that is not in the ledger yet.
     time: StallTime,
     /// It is in the ledger as one wait.
     is_counted: bool,
-    /// All that the call waited for it.
+    /// Total time that the call waited for the reason.
     waited_us: u64,
 }
 
@@ -85,7 +85,7 @@ struct Call {
     held_us: u64,
 }
 
-/// What goes into the ledger.
+/// Time that is to be entered into the ledger.
 struct LedgerEntry {
     reason: StallReason,
     kind: StallKind,
@@ -171,7 +171,7 @@ struct Waiters {
     stall: Stall,
 }
 
-/// What has been entered since writers last went freely.
+/// Time that has been entered since writers last went freely.
 #[derive(Debug, Default)]
 struct Stall {
     /// When the first writer was held back.

@@ -7,7 +7,7 @@ use super::write_controller::STOP_LOOK;
 use esker_sync::atomic::{AtomicUsize, Ordering};
 use esker_sync::{Condvar, Mutex, Rank};
 
-/// What stops writers.
+/// Counter of the operations that stop all writers.
 #[derive(Debug)]
 pub(crate) struct Stops {
     /// Leaders wait while it is above 0.

@@ -11,9 +11,9 @@
 //! wait now. No more than [`UNTIMED_BYTES`] bytes go between two looks, and then the pace may have
 //! changed.
 //!
-//! What a gate is set to follows from the family's view; [`super::admission`] finds it out, one
-//! thread at a time for each family (the gate's turn), so that what was seen last is what stays.
-//! Clocks and sleeping are admission's, too: here time is a number.
+//! The state of a gate follows from the family's view; [`super::admission`] computes it, one thread
+//! at a time for each family (under the gate's lock), so that the newest view decides. Clocks and
+//! sleeping are admission's, too: here time is a number.
 //!
 //! Rejected: *an account of all families at the slowest one's rate.* What others write would be
 //! taken from the family that is behind, and all writers would wait for it. *Asking what is owed
@@ -64,7 +64,7 @@ const STATES: [ControllerState; 4] = [
     ControllerState::Stopped,
 ];
 
-/// What writers that go at a pace owe.
+/// Account of the bytes that writers at a pace owe.
 #[derive(Debug)]
 struct TokenBucket {
     /// Bytes that were ever put here.
@@ -186,13 +186,13 @@ impl WriteController {
         self.lock.lock()
     }
 
-    /// The same, if it is free.
+    /// Takes the right to set it, if that is free.
     pub(crate) fn try_lock(&self) -> Option<ControllerLock<'_>> {
         self.lock.try_lock()
     }
 
-    /// Sets it to what the pace says, or, with a cause, closes it. A writer that waits for
-    /// that looks again.
+    /// Sets it to the pace of `limit`, or closes it when `stop` has a cause. Wakes the writers that
+    /// wait while it is closed.
     pub(crate) fn set(
         &self,
         _lock: &ControllerLock<'_>,

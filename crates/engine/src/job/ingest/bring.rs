@@ -122,7 +122,8 @@ pub(crate) fn finish_move(services: &Services, files: &[ImportFile]) {
     }
 }
 
-/// What the MANIFEST says about the file beside its place, its sequence numbers and its boundaries.
+/// Returns the metadata of the file for the MANIFEST, still without its sequence numbers and its
+/// boundaries.
 pub(crate) fn table_meta(services: &Services, file: &ImportFile) -> FileMeta {
     let p = &file.properties;
     let now = services.env.clock.unix_us() / 1_000_000;

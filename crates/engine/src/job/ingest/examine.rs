@@ -195,7 +195,7 @@ fn sequences(reader: &Arc<TableReader>, ctx: &ReadContext) -> Result<(Seq, Seq)>
     Ok((lo, hi))
 }
 
-/// What the file covers, range deletions included; `None` when it is empty.
+/// Returns the range that the file covers, range deletions included; `None` when it is empty.
 pub(crate) fn bounds(
     reader: &Arc<TableReader>,
     ctx: &ReadContext,

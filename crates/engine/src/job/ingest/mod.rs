@@ -9,8 +9,8 @@
 //! files must not survive what was written earlier); then the trees are shown, and last the
 //! sequence numbers published. So readers see all of it or nothing, and so does recovery.
 //!
-//! What a failure before the edit leaves is removed at once, unless the machine dies: then the
-//! database removes it when it opens next, as a table that the MANIFEST does not list.
+//! Files that a failure before the edit leaves are removed at once, unless the machine dies: then
+//! the database removes them when it opens next, as tables that the MANIFEST does not list.
 //!
 //! Rejected: to decide without stopping writers and to look again at the end. A
 //! decision is a few reads of index blocks, and the wait is for one sync of the MANIFEST.

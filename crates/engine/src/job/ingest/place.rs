@@ -34,7 +34,7 @@ pub(crate) struct RangeReservation<'a> {
     background: &'a Background,
     family: Arc<Family>,
     ticket: Option<Ticket>,
-    /// What ran when the ranges were reserved.
+    /// Work that ran when the ranges were reserved.
     running: Busy,
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn place(
     Ok(out)
 }
 
-/// What decisions go by.
+/// State that placements are decided by.
 struct PlacementContext<'a> {
     core: &'a Arc<Core>,
     job: &'a IngestFiles,

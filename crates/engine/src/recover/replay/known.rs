@@ -16,7 +16,7 @@ use esker_status::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What the MANIFEST says that logs can be held against: only where there is no writer meanwhile.
+/// Facts of the MANIFEST that logs are checked against: only where there is no writer meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplayBounds {
     pub(super) manifest: ManifestEnd,
@@ -59,7 +59,7 @@ pub(crate) struct ReplayResult {
     pub(crate) damaged: Vec<FileNo>,
     /// Replay ended before the end of the logs (point-in-time recovery).
     pub(crate) stopped: bool,
-    /// What was prepared and neither committed nor undone.
+    /// Transactions that were prepared and neither committed nor undone.
     pub(crate) prepared: NamedBatches,
     /// The logs hold sections of prepared transactions, be they over or not.
     pub(crate) has_sections: bool,
@@ -139,8 +139,8 @@ impl LogAccount {
         }
     }
 
-    /// The rest of log `number` is none of its own, as is right in the file of an older one.
-    /// Whether its end is lost shows when it has said that it ends, or in the next log.
+    /// Ends log `number` where the rest of its file is of an older log, whose file it took over.
+    /// Its end record, or the next log, shows whether its own end is lost.
     pub(super) fn end_at_remains(&mut self, number: FileNo, line: String) {
         if self.ended == Some(number) {
             return;
@@ -160,7 +160,7 @@ impl LogAccount {
         }
     }
 
-    /// What the mode makes of a record that is damaged.
+    /// Stops, passes over a damaged record, or fails, as the recovery mode says.
     pub(super) fn damaged(&mut self, number: FileNo, e: Error, bytes: u64) -> Result<()> {
         match self.mode {
             RecoveryMode::PointInTimeRecovery if e.is_corruption() => {
@@ -299,7 +299,7 @@ impl LogAccount {
         Ok(())
     }
 
-    /// What a log says of other files; false when replay ends here.
+    /// Checks what a log records of other files; false when replay ends here.
     pub(super) fn check_tie(&mut self, number: FileNo, tie: LinkRecord, next: Seq) -> Result<bool> {
         match tie {
             LinkRecord::Begin {
@@ -328,8 +328,8 @@ impl LogAccount {
         }
     }
 
-    /// What comes in log `number` does not join what was replayed, since log `damaged` is not
-    /// whole. False when replay ends here.
+    /// Handles a gap: the rest of log `number` does not join what was replayed, since log `damaged`
+    /// is not whole. False when replay ends here.
     fn break_off(
         &mut self,
         number: FileNo,
@@ -355,7 +355,7 @@ impl LogAccount {
         }
     }
 
-    /// What comes now joins what was read so far: nothing is lost in between.
+    /// Notes that what comes next joins what was read so far: nothing is lost in between.
     pub(super) fn join(&mut self) {
         self.cut_short = None;
         self.expected = None;

@@ -1,4 +1,4 @@
-//! What is known of logs that take no more records.
+//! State of logs that take no more records.
 
 use super::*;
 use crate::store::continuity::ManifestEnd;

@@ -26,7 +26,7 @@ struct Fake {
     /// The newest numbers that were logged, and those of them that were synced.
     logged: AtomicU64,
     synced: AtomicU64,
-    /// What is in the memtable: the key of each number.
+    /// Content of the memtable: the key of each number.
     inserted: Mutex<BTreeMap<u64, Vec<u8>>>,
     failing_writes: AtomicUsize,
     failing_inserts: AtomicUsize,
