@@ -1,5 +1,5 @@
-//! What follows from a tree and its options alone: computed once when a version is installed, and
-//! kept beside it for pickers, writers' gates and properties.
+//! Figures that follow from a tree and its options alone: computed once when a version is
+//! installed, and kept beside it for pickers, writers' gates and properties.
 //!
 //! Scores and plans depend on what runs and on the moment as well; they are measured against the
 //! targets in here. A value that never changes; thread-safety: `Send + Sync`.
@@ -15,7 +15,7 @@ use crate::writers::level0_tables;
 /// Targets of the levels, and what they mean for compactions and writers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
-    /// What the levels should weigh.
+    /// Target sizes of the levels.
     pub targets: Targets,
     /// The bytes that compactions must still read and write until no level is over its target.
     pub pending_compaction_bytes: u64,

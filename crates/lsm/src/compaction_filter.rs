@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-/// What the filter looks at.
+/// The value that the filter looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterValue<'a> {
     /// A plain value (also one that was read from a blob file).
@@ -18,7 +18,7 @@ pub enum FilterValue<'a> {
     Entity(&'a [u8]),
 }
 
-/// What to do with an entry.
+/// A filter's decision about an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Keep it.
@@ -59,7 +59,7 @@ pub trait CompactionFilter: Send + Sync {
     }
 }
 
-/// What a filter may know about the job it serves.
+/// Facts about its job that a filter may know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilterContext {
     /// The family's number.

@@ -9,8 +9,8 @@
 //! * where whole grandparents lie between two of its keys: a file that went on would take them
 //!   along for nothing.
 //!
-//! What half the size gains, by forecasts of random overwrites (fanout 8, tables of 16 MB;
-//! write-amp for 10, 20 and 50 million keys of 432 bytes; space is the same everywhere), and what
+//! Gains of half the size, by forecasts of random overwrites (fanout 8, tables of 16 MB; write-amp
+//! for 10, 20 and 50 million keys of 432 bytes; space is the same everywhere), and the rules that
 //! lost:
 //!
 //! | rule | write-amp | mean table above the last level |

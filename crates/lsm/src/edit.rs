@@ -16,7 +16,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What an edit does to one family's tree.
+/// Changes that an edit makes to one family's tree.
 #[derive(Clone, Debug, Default)]
 pub struct TreeEdit {
     /// Tables that leave their level.

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 pub struct MetadataSlot(OnceLock<Arc<dyn Any + Send + Sync>>);
 
 impl MetadataSlot {
-    /// What the slot holds, when it is a `T`.
+    /// The slot's value, when it is a `T`.
     #[inline]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.0.get().and_then(|any| any.downcast_ref::<T>())
@@ -160,7 +160,7 @@ impl FileMeta {
         }
     }
 
-    /// The same file with another epoch number; what was learned of it comes along.
+    /// Copies the metadata under another epoch number; what was learned of the file comes along.
     pub fn with_epoch(&self, epoch: u64) -> FileMeta {
         let suggested = AtomicBool::new(self.suggested.load(Relaxed));
         FileMeta {

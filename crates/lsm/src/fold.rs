@@ -17,7 +17,7 @@ use esker_status::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What the edits add up to.
+/// The sum of the edits.
 #[derive(Debug)]
 pub struct FoldedEdits {
     /// The families that exist.
@@ -36,7 +36,7 @@ pub struct FoldedEdits {
     pub max_added: FamilyId,
     /// The logs that were alive and how much of each was synced, when the writer tracked them.
     pub tracked_logs: BTreeMap<FileNo, Option<u64>>,
-    /// What the last edit that speaks of logs knew of them.
+    /// The logs that the last edit that speaks of logs knew.
     pub known_logs: Option<KnownLogs>,
     /// How many edits were folded.
     pub edits: u64,
@@ -78,8 +78,8 @@ pub struct FoldedFamily {
     edits: Vec<VersionEdit>,
 }
 
-/// What becomes of an edit that contradicts the others: the error ends the fold when it comes back,
-/// and otherwise as much as possible is taken of the edit.
+/// Takes the error of an edit that contradicts the others: the error ends the fold when it comes
+/// back, and otherwise as much as possible is taken of the edit.
 pub type OnProblem<'a> = &'a mut dyn FnMut(Error) -> Result<()>;
 
 impl FoldedEdits {
@@ -148,7 +148,7 @@ impl FoldedEdits {
         Ok(())
     }
 
-    /// What every MANIFEST says and this one does not.
+    /// Names of the fields that every MANIFEST has and this one lacks.
     pub fn missing(&self) -> Vec<&'static str> {
         let has_log_number = self.families.values().any(|f| f.has_log_number);
         let known = [

@@ -10,8 +10,7 @@
 //! ([`Workload::service`]). With plenty of it the tree is always in shape, as under a trickle of
 //! writes; with little, level 0 grows until its stop trigger holds writers back.
 //!
-//! What it leaves out: bytes of indexes and filters, compression, snapshots, deletions,
-//! subcompactions.
+//! Left out are bytes of indexes and filters, compression, snapshots, deletions, subcompactions.
 
 pub mod paced;
 
@@ -38,7 +37,7 @@ pub enum WriteOrder {
     AtRandom,
 }
 
-/// What is written, and what the machine can do meanwhile.
+/// The writes, and the work that the machine can do meanwhile.
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// Distinct keys.
@@ -59,7 +58,7 @@ pub struct Workload {
     pub rests: bool,
 }
 
-/// What went into and out of a level.
+/// Bytes and compactions that went into a level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LevelWork {
     /// Bytes that compactions into it read.
@@ -108,7 +107,7 @@ pub struct Forecast {
     paced: Zone,
 }
 
-/// What readers find on average, summed.
+/// The tree that readers find on average, summed.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReadShape {
     trees: u64,

@@ -37,9 +37,9 @@
 //! **Hysteresis.** A different number of levels must be cheaper by `CHANGE_GAIN` than the one that
 //! is there.
 //!
-//! What loses: one ratio for all levels, the last among them, is cheaper by a tenth and takes 8 to
-//! 14 % more space. A larger base without a larger level 0 costs more in the base than it saves
-//! below. Pure functions.
+//! Rules that lose: one ratio for all levels, the last among them, is cheaper by a tenth and takes
+//! 8 to 14 % more space. A larger base without a larger level 0 costs more in the base than it
+//! saves below. Pure functions.
 
 use crate::load::Zone;
 use crate::policy::Policy;
@@ -53,9 +53,9 @@ pub const GROWTH: u32 = 4;
 fn rewritten(ratio: f64) -> f64 {
     (0.36 * ratio.powf(1.2)).min(0.6 * ratio)
 }
-/// What one more sorted run for reads is worth in bytes written per byte.
+/// The price of one more sorted run for reads, in bytes written per byte.
 const RUN_PRICE: f64 = 0.1;
-/// What a byte more at level 0 takes from the levels above the last.
+/// Bytes that the levels above the last give up for each byte more at level 0.
 const LEVEL0_SHARE: f64 = 0.75;
 /// By what factor another number of levels must be cheaper.
 const CHANGE_GAIN: f64 = 0.95;
@@ -68,7 +68,7 @@ const LEVELS_MAX: usize = 16;
 /// Sizes from the base to the last level.
 type Sizes = SmallVec<[f64; 8]>;
 
-/// What the levels should hold.
+/// Sizes that the levels should have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelSizes {
     /// Bytes from the base level to the last one.
@@ -88,18 +88,18 @@ fn fanout(policy: &Policy) -> f64 {
     }
 }
 
-/// What bounds the choice.
+/// Bounds of the choice.
 struct Bounds {
     data: f64,
     fanout: f64,
-    /// What level 0 brings down at once.
+    /// Bytes that level 0 brings down at once.
     batch: f64,
     base_max: f64,
-    /// What the levels between level 0 and the last may hold together.
+    /// The most bytes that the levels between level 0 and the last may hold together.
     upper: f64,
 }
 
-/// What level 0 brings down at once, in tables and bytes.
+/// The batch that level 0 brings down at once, in tables and bytes.
 struct Batch {
     files: u32,
     bytes: f64,

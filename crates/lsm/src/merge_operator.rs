@@ -12,7 +12,7 @@ use esker_format::wide_column::{self, Column};
 use esker_status::{Error, Result, Subcode};
 use std::sync::Arc;
 
-/// What lies under the operands.
+/// The base that lies under the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base<'a> {
     /// Nothing: the key did not exist or was deleted.
@@ -23,7 +23,7 @@ pub enum Base<'a> {
     Entity(&'a [u8]),
 }
 
-/// What a successful full merge left behind.
+/// The result of a successful full merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merged {
     /// The output buffer holds a plain value.
@@ -112,7 +112,7 @@ impl std::fmt::Debug for dyn MergeOperator {
 pub struct MergeFailure {
     /// How far it reaches.
     pub scope: FailureScope,
-    /// What to tell the caller.
+    /// The error for the caller.
     pub error: Error,
 }
 

@@ -241,7 +241,7 @@ pub(crate) fn spanned<'f>(
     (if lower { a } else { lo }, if higher { b } else { hi })
 }
 
-/// What running plans occupy.
+/// Files and ranges that running plans occupy.
 #[derive(Clone, Debug, Default)]
 pub struct Busy {
     running: Vec<RunningPlan>,
@@ -537,7 +537,8 @@ impl LowerLevels {
     pub fn key_not_exists_beyond_output_level(&mut self, user: &[u8]) -> bool {
         self.bottommost || self.clear_below(user, user, false)
     }
-    /// The same for the range `[begin, end)`; `begin` must not be below keys asked for before.
+    /// Returns whether no level below the output can hold a key in the range `[begin, end)`;
+    /// `begin` must not be below keys asked for before.
     pub fn range_not_exists_beyond_output_level(&mut self, begin: &[u8], end: &[u8]) -> bool {
         self.bottommost || seeded(Bug::RangeDroppedEarly) || self.clear_below(begin, end, true)
     }

@@ -31,7 +31,7 @@ impl Payload for &[u8] {
     }
 }
 
-/// Whether the resolver needs older versions.
+/// The state of a resolver: whether it needs older versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointState {
     /// Go on with the next older version or source.

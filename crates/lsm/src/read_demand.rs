@@ -1,5 +1,5 @@
-//! What reads ask of a tree: the time that they spend because it has several runs, and the price of
-//! a merge that removes some.
+//! The demand of reads on a tree: the time that they spend because it has several runs, and the
+//! price of a merge that removes some.
 //!
 //! A read searches every sorted run, so each run beyond the first costs every read some time. The
 //! engine times a sample of the reads and adds up that part of their time ([`extra_ns`]) as the
@@ -9,7 +9,7 @@ use crate::version::Version;
 
 /// Nanoseconds that a seek takes at least in one run.
 const SEEK_NS: u64 = 500;
-/// The same for a point read that a filter ends.
+/// Nanoseconds that a point read which a filter ends takes at least in one run.
 const GET_NS: u64 = 100;
 /// A search of one run takes no more of processor and device: the rest is waiting, of which many
 /// readers have some at the same time.
@@ -62,10 +62,10 @@ pub fn extra_ns(version: &Version, memtables: usize, reads: SampledReads) -> u64
     }
 }
 
-/// What reads ask of a tree.
+/// The demand of reads on a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReadDemand {
-    /// What they have paid for its runs, in nanoseconds.
+    /// The time that they have paid for its runs, in nanoseconds.
     pub debt_ns: u64,
     /// Nanoseconds a byte of the merges before, if there were any.
     pub merge_pace: Option<f64>,

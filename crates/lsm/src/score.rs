@@ -22,7 +22,7 @@ use crate::weight::Weights;
 use crate::writers::{PickContext, gathers_level0};
 use esker_format::Level;
 
-/// What the levels should weigh.
+/// Target sizes of the levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Targets {
     /// Where level 0 is compacted to.
@@ -188,7 +188,7 @@ fn redirect_l0_above_base(version: &Version, targets: &mut Targets) {
 /// Levels by need, most urgent first. A score of 1 or more asks for a compaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
-    /// What the scores are measured against.
+    /// The targets that the scores are measured against.
     pub targets: Targets,
     /// Levels and scores, highest first.
     pub by_need: Vec<(Level, f64)>,
@@ -208,9 +208,9 @@ impl Scores {
     }
 }
 
-/// What a merge may meet in the next level and still go on into it, as a multiple of what it
-/// brings. Forecasts of trees that do not keep up write a quarter less with multiples of 2 or 3, at
-/// less space than without, and hardly less with none.
+/// The most that a merge may meet in the next level and still go on into it in any case, as a
+/// multiple of what it brings. Forecasts of trees that do not keep up write a quarter less with
+/// multiples of 2 or 3, at less space than without, and hardly less with none.
 pub(crate) const ALWAYS_MET: f64 = 2.0;
 
 /// Above 1 scores are spread by this, so that lowering one can keep it above 1.
@@ -351,7 +351,7 @@ pub fn pending_compaction_bytes(version: &Version, policy: &Policy) -> u64 {
     pending_against(version, policy, &targets(version, policy))
 }
 
-/// The same of a leveled tree with these targets.
+/// The pending bytes of a leveled tree with these targets.
 pub(crate) fn pending_against(version: &Version, policy: &Policy, targets: &Targets) -> u64 {
     if version.num_levels() < 2 {
         return 0;

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct LevelFiles {
     files: Box<[Arc<FileMeta>]>,
     numbers: Box<[FileNo]>,
-    /// What all user keys of the level begin with (byte-wise order only).
+    /// The bytes that all user keys of the level begin with (byte-wise order only).
     common: Box<[u8]>,
     /// The eight bytes after `common` of each file's smallest and largest user key, big-endian
     /// (byte-wise order only; else empty).

@@ -1,5 +1,5 @@
-//! What a table weighs where compactions are chosen: its bytes, and what its deletions free further
-//! down.
+//! The weight of a table where compactions are chosen: its bytes, and what its deletions free
+//! further down.
 //!
 //! A table of deletions is small and hides much: until it meets what it deletes, that takes space
 //! and every scan steps over it. So levels are measured, and tables compared, by their bytes and

@@ -1,4 +1,4 @@
-//! What the writers of a tree do: the one definition that pickers share with what slows writers
+//! The state of a tree's writers: the one definition that pickers share with what slows writers
 //! down. The scale that both go by is [`crate::load`].
 
 use crate::load::Zone;
@@ -17,7 +17,7 @@ pub fn level0_tables(version: &Version, style: CompactionStyle) -> usize {
     }
 }
 
-/// What the writers of a tree do.
+/// The state of a tree's writers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriterState {
     /// No flush brought a table a moment ago.
@@ -38,7 +38,7 @@ impl WriterState {
     }
 }
 
-/// What a decision needs besides the tree and the options.
+/// Inputs of a decision besides the tree and the options.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PickContext {
     /// Unix seconds; 0 when unknown, then nothing expires.
@@ -53,7 +53,7 @@ pub struct PickContext {
     /// The zone of the mean load that writers are paced by: from the near zone on merges are for
     /// writing little, not for few runs.
     pub paced: Zone,
-    /// What reads ask for.
+    /// The demand of the reads.
     pub reads: ReadDemand,
 }
 

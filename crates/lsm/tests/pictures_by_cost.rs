@@ -475,7 +475,7 @@ fn level0_near_its_brim_merges_in_itself_before_it_goes_down() {
     assert_eq!(goes_to(28), Level::L0);
 }
 
-/// What a merge takes along through levels that hold too much is written once.
+/// Bytes that a merge takes along through levels that hold too much are written once.
 #[test]
 fn debt_of_levels_that_go_down_together_counts_once() {
     let v = tree("L3: 1[a-z]#100M\nL4: 2[a-z]#100M\nL5: 3[a-z]#200M\nL6: 4[a-z]#400M");

@@ -431,7 +431,8 @@ fn fifo_drops_the_oldest() {
     assert!(plan.edit_without_job().is_none() && plan.kind == PlanKind::Merge);
 }
 
-/// The same tree, with the newest write of each level 0 file, newest first.
+/// Gives each level 0 file of the tree the time of its newest write; `newest` is ordered newest
+/// first.
 fn with_newest(v: &Version, newest: &[u64]) -> Version {
     let mut edit = TreeEdit::default();
     for ((level, f), time) in v.files().zip(newest) {

@@ -1,4 +1,5 @@
-//! What a flush or compaction keeps of its merged input, in the order in which it is written.
+//! The entries that a flush or compaction keeps of its merged input, in the order in which they are
+//! written.
 //!
 //! [`CompactionStream`] applies RocksDB's rules to the versions of each key, newest first:
 //! - a version is dropped when a newer one of the same key lies in the same snapshot stripe (rule

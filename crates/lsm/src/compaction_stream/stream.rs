@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Answers a question about a user key.
 pub type KeyProbe<'a> = Box<dyn FnMut(&[u8]) -> bool + Send + 'a>;
 
-/// What the job knows about its place in the tree.
+/// Facts about the job and its place in the tree.
 pub struct StreamOptions<'a> {
     /// The order of user keys.
     pub order: KeyOrder,
@@ -44,8 +44,8 @@ pub struct StreamOptions<'a> {
     pub filter: Option<Arc<dyn CompactionFilter>>,
     /// Reads blobs, for merges and filters.
     pub resolver: Arc<dyn ValueResolver>,
-    /// Whether no level below the output holds the user key. `None` for flushes, which know nothing
-    /// of it.
+    /// Tells whether no level below the output holds the user key. `None` for flushes, which know
+    /// nothing of it.
     pub key_not_exists_beyond: Option<KeyProbe<'a>>,
     /// Asked now and then; `true` ends the stream with `Aborted`.
     pub cancelled: Option<Box<dyn FnMut() -> bool + Send + 'a>>,
@@ -74,7 +74,8 @@ impl StreamOptions<'_> {
     }
 }
 
-/// What came in and why it did not go out; named as in RocksDB's `CompactionIterationStats`.
+/// Counts of entries that came in, and of the reasons why some did not go out; named as in
+/// RocksDB's `CompactionIterationStats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamCounters {
     /// Entries taken from the input, the skipped ones included: compared with the tables' entry
@@ -284,7 +285,7 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
         }
     }
 
-    /// What happened so far.
+    /// The counts up to now.
     pub fn counters(&self) -> &StreamCounters {
         &self.counters
     }

@@ -39,7 +39,8 @@ fn ratios(chosen: &LevelSizes) -> Vec<f64> {
     pairs.map(|pair| pair[1] as f64 / pair[0] as f64).collect()
 }
 
-/// What RocksDB's rule would let the levels above the last hold, level 0 with half of its trigger.
+/// The bytes that RocksDB's rule would let the levels above the last hold, level 0 with half of its
+/// trigger.
 fn allowed(policy: &Policy, data: u64) -> f64 {
     let fanout = policy.max_bytes_for_level_multiplier;
     let trigger = u64::from(policy.level0_file_num_compaction_trigger) * policy.write_buffer_size;

@@ -72,7 +72,7 @@ fn blob_bytes(version: &Version) -> u64 {
 }
 
 impl Context<'_> {
-    /// What a file weighs: its own bytes and, where blob files count, as large a part of them.
+    /// The weight of a file: its own bytes and, where blob files count, as large a part of them.
     fn weight(&self, f: &FileMeta) -> u64 {
         let tables = u128::from(self.version.bytes().max(1));
         let all = u128::from(data_bytes(self.version, self.policy));

@@ -107,7 +107,7 @@ impl Context<'_> {
         })
     }
 
-    /// What it takes to empty a level.
+    /// The merge that empties a level: the runs that it removes and the bytes that it takes.
     fn emptied(&self, level: Level) -> Option<Candidate> {
         let files = self.files(level);
         let to = self.next_run(level)?;

@@ -1,4 +1,4 @@
-//! What all pickers share: from first files to complete, conflict-free inputs.
+//! Steps that all pickers share: from first files to complete, conflict-free inputs.
 //!
 //! Rules kept here: files of a sorted level that share a user key at their cut go together (a clean
 //! cut); level 0 files that overlap go together; no file is in two plans; no two running plans
@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a picker looks at.
+/// The state that a picker looks at.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) version: &'a Version,
@@ -318,7 +318,7 @@ impl<'a> Context<'a> {
         self.plan_to(inputs, output_level, path, reason)
     }
 
-    /// The same, with the path that its files go to.
+    /// Plans as [`Self::plan`] does, with the path that the plan's files go to.
     pub(super) fn plan_to(
         &self,
         mut inputs: Vec<LevelInputs>,
@@ -458,7 +458,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What lies uppermost in a range of keys, with what ends there.
+/// The uppermost files in a range of keys: where the range begins, and the file that ends it.
 struct RangeTop<'f> {
     from: &'f InternalKey,
     ends_with: &'f Arc<FileMeta>,

@@ -19,9 +19,9 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a merge may meet in the next level and still go on into it, as a part of what it would meet
-/// there on average. Forecasts of trees that keep up write a tenth less with parts of 0.6 and 0.7,
-/// and only half of that less with 0.5 and 0.9.
+/// The most that a merge may meet in the next level and still go on into it, as a part of what it
+/// would meet there on average. Forecasts of trees that keep up write a tenth less with parts of
+/// 0.6 and 0.7, and only half of that less with 0.5 and 0.9.
 const LITTLE_MET: f64 = 0.7;
 /// More files are not moved at once.
 const MAX_MULTI_TRIVIAL_MOVE: usize = 4;
@@ -185,11 +185,11 @@ impl Context<'_> {
         }
     }
 
-    /// What comes before anything else when level 0 is about to slow writers down and cannot go
-    /// down now. Where it waits for an overgrown base, that gives away; where neither can, level 0
-    /// merges in itself, which takes a fraction of a second, while the way down may be blocked for
-    /// many. So it does where the merge down would begin with little room for what comes until it
-    /// ends.
+    /// Returns the plan that comes before anything else when level 0 is about to slow writers down
+    /// and cannot go down now. Where level 0 waits for an overgrown base, the base gives tables
+    /// away; where neither can, level 0 merges in itself, which takes a fraction of a second, while
+    /// the way down may be blocked for many. Level 0 does so too where the merge down would begin
+    /// with little room for what comes until it ends.
     fn l0_first(&self) -> Option<Plan> {
         let threshold = self.intra_l0_threshold_beside_merge();
         if !self.is_shaped_by_cost() || self.files(Level::L0).len() < threshold {

@@ -18,7 +18,8 @@ use esker_status::{Error, Result};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Whether the deepest level of the range is rewritten; RocksDB's `BottommostLevelCompaction`.
+/// The rule by which the deepest level of the range is rewritten; RocksDB's
+/// `BottommostLevelCompaction`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum BottommostLevelCompaction {
@@ -77,7 +78,7 @@ pub enum StepKind {
 /// One stage of a manual compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ManualStep {
-    /// What it does.
+    /// The kind of work that it does.
     pub kind: StepKind,
     /// The path that its files are written to.
     pub output_path: u32,
@@ -96,7 +97,7 @@ impl ManualStep {
     }
 }
 
-/// What to do next in a step.
+/// The next action in a step.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// The step is complete.
@@ -105,7 +106,7 @@ pub enum Step {
     Conflict,
     /// Carry out the plan, then go on at `next`; `None` when the plan ends the step.
     Run {
-        /// What to do.
+        /// The plan to carry out.
         plan: Box<Plan>,
         /// Where the step goes on.
         next: Option<InternalKey>,
@@ -341,7 +342,7 @@ impl Context<'_> {
 /// A change of levels without a job: tables go to another level as they are.
 #[derive(Clone, Debug)]
 pub struct Move {
-    /// What becomes of the tree.
+    /// The change of the tree.
     pub edit: TreeEdit,
     /// Where the tables go.
     pub to: Level,

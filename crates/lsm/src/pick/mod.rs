@@ -39,8 +39,8 @@ pub fn pick(version: &Version, policy: &Policy, busy: &Busy, moment: PickContext
     pick_assessed(version, policy, &assessment, busy, moment)
 }
 
-/// The same with the tree's assessment at hand, which says how the levels should be. The plan's
-/// urgency compares it with plans of other trees ([`urgency`]).
+/// Picks as [`pick`] does, with the tree's assessment at hand, which says how the levels should be.
+/// The plan's urgency compares it with plans of other trees ([`urgency`]).
 pub fn pick_assessed(
     version: &Version,
     policy: &Policy,

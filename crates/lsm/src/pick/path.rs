@@ -54,7 +54,7 @@ impl Policy {
         self.path_id(usize::MAX)
     }
 
-    /// What the level below level `at` may hold, when that one may hold `size`.
+    /// The bytes that the level below level `at` may hold, when that one may hold `size`.
     fn next_level_size(&self, size: u64, at: usize) -> u64 {
         let additional = &self.max_bytes_for_level_multiplier_additional;
         let additional = additional.get(at).copied().unwrap_or(1);

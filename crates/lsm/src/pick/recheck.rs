@@ -11,7 +11,7 @@ use crate::overload::REST_US;
 use crate::version::Version;
 use esker_format::{Level, Seq};
 
-/// What makes [`super::pick`] worth another call.
+/// Moments and changes that make [`super::pick`] worth another call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recheck {
     /// Unix seconds: files have an age then.

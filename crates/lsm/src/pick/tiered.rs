@@ -18,9 +18,9 @@
 //! - A batch is large: a part of the last level, or more memtables than level 0 has room for
 //!   more. Until then level 0 merges in itself.
 //!
-//! What it costs: with runs of `r` bytes in `n` levels over a last one of `l`, each byte is written
-//! once into level 0, once more within it, once into its run, and `l / (n r)` times with a slice.
-//! The stack is half full on average, `n r / 2`.
+//! The cost: with runs of `r` bytes in `n` levels over a last one of `l`, each byte is written once
+//! into level 0, once more within it, once into its run, and `l / (n r)` times with a slice. The
+//! stack is half full on average, `n r / 2`.
 //!
 //! Writers go by how full the stack is ([`crate::stack`]), which batches do not change.
 //!
@@ -52,7 +52,7 @@ impl Context<'_> {
         (is_stack && self.moment.expects_flushes()).then_some(top)
     }
 
-    /// What a tree with a stack of runs does next. `level0` is the score of level 0.
+    /// The next compaction of a tree with a stack of runs. `level0` is the score of level 0.
     pub(super) fn pick_tiered(&self, top: Level, level0: f64) -> Option<Plan> {
         if let Some(plan) = self.pick_trivial_move() {
             return Some(plan);
@@ -190,9 +190,9 @@ impl Context<'_> {
         self.plan(inputs, self.last_level(), reason)
     }
 
-    /// What a slice may meet for what it brings: below a stack that is nearly empty as much as one
-    /// meets where the stack is full. Writers are held back as the stack fills up, and then it does
-    /// not wait for cheaper ones.
+    /// The most that a slice may meet for what it brings: below a stack that is nearly empty as
+    /// much as one meets where the stack is full. Writers are held back as the stack fills up, and
+    /// then it does not wait for cheaper ones.
     fn max_overlap_ratio(&self) -> f64 {
         let last = self.last_level();
         let runs = f64::from(last.0.saturating_sub(1).max(1));

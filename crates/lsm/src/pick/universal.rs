@@ -47,7 +47,7 @@ enum Width {
     MinRuns,
 }
 
-/// What plans are made for, the most urgent first.
+/// Reasons for plans, the most urgent first.
 const REASONS: [(CompactionReason, Width); 8] = [
     (CompactionReason::PeriodicCompaction, Width::Least),
     (CompactionReason::UniversalSizeAmplification, Width::Least),
@@ -246,8 +246,8 @@ impl<'a> Context<'a> {
         Some(plan)
     }
 
-    /// What all plans of universal trees have: files move only where the options allow it, and are
-    /// cut at the next run's only when slices are to be taken later.
+    /// Sets what all plans of universal trees have: files move only where the options allow it, and
+    /// are cut at the next run's only when slices are to be taken later.
     fn finish(&self, plan: &mut Plan, only_rewrites: bool) {
         let options = &self.policy.compaction_options_universal;
         let files: Vec<_> = plan.inputs.iter().flat_map(|i| &i.files).collect();

@@ -1,4 +1,5 @@
-//! What a file's tombstones may delete: the stored ranges, limited to the file's boundaries.
+//! The ranges that a file's tombstones may delete: the stored ranges, limited to the file's
+//! boundaries.
 //!
 //! A table stores its tombstones whole; beyond the file's boundaries they no longer speak for the
 //! data, which other files of the level hold and may have rewritten since. Left the limit is the

@@ -54,7 +54,7 @@ pub type RangeProbe<'a> = dyn FnMut(&[u8], &[u8]) -> bool + 'a;
 pub struct DropRules<'a> {
     /// True if nothing lies below the output level in the compaction's range.
     pub bottommost: bool,
-    /// Whether no level below the output holds a key in the range (start, exclusive end).
+    /// Tells whether no level below the output holds a key in the range (start, exclusive end).
     pub range_not_exists_beyond: Option<&'a mut RangeProbe<'a>>,
 }
 

@@ -102,7 +102,7 @@ impl FragmentedTombstones {
         Self::from_ranges(ranges, order)
     }
 
-    /// The same from borrowed (start, end, sequence).
+    /// Fragments borrowed ranges (start, end, sequence); fails as [`Self::new`] does.
     pub fn from_ranges<'a>(
         ranges: impl IntoIterator<Item = (&'a [u8], &'a [u8], Seq)>,
         order: &KeyOrder,
@@ -290,7 +290,7 @@ impl FragmentedTombstones {
         newest.map_or(Seq::ZERO, |(seq, _)| seq)
     }
 
-    /// The same deletion with its timestamp.
+    /// The newest deletion of `user` that a reader at `snapshot` sees, with its timestamp.
     #[inline]
     pub fn newest_covering(&self, user: &[u8], snapshot: Seq) -> Option<(Seq, &[u8])> {
         if self.pieces.is_empty() || self.oldest > snapshot {

@@ -141,7 +141,7 @@ impl TombstoneWindow {
         }
     }
 
-    /// The same for a file: outside its limits it says nothing.
+    /// Narrows the window by the tombstones of a file, which say nothing outside its limits.
     fn narrow_clipped(
         &mut self,
         clip: &Clip,
@@ -163,7 +163,7 @@ impl TombstoneWindow {
     }
 }
 
-/// What a reader sees.
+/// The view of a reader.
 #[derive(Clone, Copy)]
 struct Point<'a> {
     snapshot: Seq,

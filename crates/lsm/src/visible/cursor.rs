@@ -74,7 +74,7 @@ pub struct VisibleCursor<C> {
     pub(super) batch: EntryBatch,
     /// Hidden entries of a key that are stepped over before anything else is done.
     pub(super) plain_steps: u64,
-    /// What its owner wants to know of the way; most want nothing.
+    /// Notes on the way for the cursor's owner; most owners want none.
     pub(super) notes: Option<Box<Notes>>,
     /// The newest version of the key that was looked at last, going backward, is a deletion.
     pub(super) is_deleted: bool,
@@ -216,7 +216,7 @@ impl<C: Cursor> VisibleCursor<C> {
         self.error.as_ref().map_or(Ok(()), |e| Err(e.clone()))
     }
 
-    /// What was skipped on the way, since the cursor was made.
+    /// Counts of what was skipped on the way, since the cursor was made.
     pub fn counters(&self) -> &VisibleCounters {
         &self.counters
     }
@@ -528,7 +528,7 @@ impl<C: Cursor> VisibleCursor<C> {
         Ok(())
     }
 
-    /// What is in the buffers is the current entry.
+    /// Makes the content of the buffers the current entry.
     pub(super) fn show_saved(&mut self) {
         self.at = At::Saved;
         if self.ts > 0 && !self.folds {

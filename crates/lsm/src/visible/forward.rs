@@ -6,7 +6,7 @@ use esker_format::{Cursor, ParsedKey, Seq, ValueType};
 use esker_status::{Error, Result};
 use std::cmp::Ordering;
 
-/// What an entry means to the walk.
+/// The meaning of an entry to the walk.
 enum Verdict {
     Show,
     Settle(ValueType),
@@ -191,7 +191,8 @@ impl<C: Cursor> VisibleCursor<C> {
         self.note_or_reseek(hidden, run);
     }
 
-    /// The same where the entry is counted, or where there is much that is hidden.
+    /// Counts the entry where notes are taken, and steps on, or past all that is hidden when there
+    /// is much of it.
     #[inline(never)]
     fn note_or_reseek(&mut self, hidden: bool, run: &mut u64) {
         if self.notes.is_some() {

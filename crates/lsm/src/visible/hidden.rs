@@ -21,7 +21,7 @@ impl HiddenLimits {
     }
 }
 
-/// What the moves of one use of a cursor passed over.
+/// Counts of what the moves of one use of a cursor passed over.
 #[derive(Debug)]
 pub(super) struct HiddenCount {
     limits: HiddenLimits,

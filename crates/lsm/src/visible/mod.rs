@@ -147,7 +147,7 @@ impl<C: Cursor> VisibleCursor<C> {
         self.show_batch(most, C::next_batch, show)
     }
 
-    /// The same going backward.
+    /// Moves as [`Self::next_batch`] does, backward.
     pub fn prev_batch(&mut self, most: usize, show: impl FnMut(&[u8], &[u8])) -> usize {
         self.prev();
         self.show_batch(most, C::prev_batch, show)

@@ -1,4 +1,4 @@
-//! What a cursor takes down on its way, for its owner: stretches of deleted keys, and how much of
+//! Notes that a cursor takes on its way, for its owner: stretches of deleted keys, and how much of
 //! the newest run is hidden.
 //!
 //! Most cursors take nothing down; they have no notes, and their walks do nothing for them.

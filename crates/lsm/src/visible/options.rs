@@ -1,4 +1,4 @@
-//! What a reader asks of its iterator.
+//! Options that a reader gives its iterator.
 
 use super::hidden::HiddenLimits;
 use crate::merge_operator::MergeOperator;
@@ -121,7 +121,7 @@ impl VisibleOptions {
     }
 }
 
-/// What a cursor passed over.
+/// Counts of what a cursor passed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VisibleCounters {
     /// Positionings by the user.

@@ -245,7 +245,7 @@ proptest! {
     }
 }
 
-/// What writers do who do not wait: many flushes for each compaction that ends.
+/// Draws the acts of writers who do not wait: many flushes for each compaction that ends.
 fn rush() -> impl Strategy<Value = Vec<Act>> {
     let scattered = prop::collection::vec((any::<u8>(), prop::bool::weighted(0.8)), 4..24);
     let act = prop_oneof![

@@ -1,4 +1,4 @@
-//! What tests of decisions share: trees from pictures, and the plan for one as text.
+//! Helpers that tests of decisions share: trees from pictures, and the plan for one as text.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use esker_format::{KeyOrder, Level, Seq};

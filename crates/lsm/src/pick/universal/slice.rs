@@ -13,7 +13,7 @@ use esker_format::{InternalKey, Level};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a slice may be.
+/// Limits of a slice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slice {
     /// Bytes of its inputs; a slice that is as small as can be may have more only where this is 0.

@@ -31,8 +31,8 @@ pub fn space_bound(version: &Version, percent: u32, memtable: u64, trigger: u64)
     alive.saturating_add(extra)
 }
 
-/// What lies above the largest run when everything is merged, in percent of that run, of what would
-/// just find room: the rest is for what comes while it is merged.
+/// The percentage of the bytes that just find room above the largest run, themselves in percent of
+/// that run, at which everything is merged: the rest is for what comes while it is merged.
 const FULL_PERCENT: u32 = 60;
 /// Where that is less, merges of everything cost as much as slices do.
 const FULL_PERCENT_LEAST: u32 = 20;
@@ -76,7 +76,7 @@ impl Space {
 }
 
 impl<'a> Context<'a> {
-    /// What to do instead of a plan that finds no room.
+    /// Returns the plan to carry out instead of one that finds no room.
     pub(super) fn smaller(&self, runs: &[Run<'a>], too_large: Plan, space: &Space) -> Option<Plan> {
         let slice = Slice {
             most_bytes: space
