@@ -233,7 +233,7 @@ impl Place {
         must(&mut build, "building the example in Go").map(|_| None)
     }
 
-    /// The same for the crate `rocksdb`.
+    /// Builds the example of the crate `rocksdb`, so that the page finds it built.
     fn rust(&self) -> io::Result<Option<String>> {
         if !has_libclang() {
             return Ok(Some("libclang is not installed".into()));

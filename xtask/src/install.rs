@@ -1,8 +1,8 @@
 //! `cargo xtask install`: builds the C library and the programs and lays them out below a prefix,
 //! as RocksDB's own installation does; with `--java` the Java library, too.
 //!
-//! What is installed was checked first ([`symbols::check`]). Neither a C++ compiler nor libclang is
-//! needed.
+//! Files are installed only after a check ([`symbols::check`]). Neither a C++ compiler nor libclang
+//! is needed.
 
 use crate::{Findings, symbols};
 use serde_json::Value;
@@ -19,7 +19,7 @@ const LINKS: &[&str] = &[symbols::SONAME, "librocksdb.so", "librocksdb.so.7.8"];
 
 const USAGE: &str = "usage: cargo xtask install [--prefix DIR] [--destdir DIR] [--profile NAME] [--debug-info] [--java]";
 
-/// What to install, and where.
+/// The parts to install, and where.
 pub(crate) struct Installation {
     /// Where it will be used from.
     pub(crate) prefix: PathBuf,
@@ -38,11 +38,11 @@ pub(crate) struct Installation {
 /// The programs, with the package that each is in.
 const PROGRAMS: [(&str, &str); 2] = [("esker-cli", "esker"), ("esker-lab", "db_bench")];
 
-/// What a build gave.
+/// The products of a build.
 struct Built {
     shared: PathBuf,
     archive: PathBuf,
-    /// What the archive asks of the linker: `-lm -lc` and so on.
+    /// Flags that the archive asks of the linker: `-lm -lc` and so on.
     native: String,
 }
 

@@ -240,7 +240,7 @@ fn figure(native: &Native) -> Option<String> {
     Some(format!("figure!({}, {metric:?});\n", native.symbol))
 }
 
-/// What follows from the specification.
+/// Texts that follow from the specification.
 struct Made {
     accessors: String,
     refused: String,
@@ -358,7 +358,7 @@ fn outputs(root: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     ])
 }
 
-/// What the compatibility page says of the Java library.
+/// The section of the compatibility page about the Java library.
 pub(crate) fn page(root: &Path) -> io::Result<String> {
     Ok(make(root)?.status)
 }

@@ -56,7 +56,7 @@ fn has_reason(source: &Source, line: usize) -> bool {
     })
 }
 
-/// What the line does: a block, a function, an implementation.
+/// Returns the kind of unsafe code on the line: a block, a function, an implementation.
 fn kind(line: &str) -> &'static str {
     match line {
         l if l.contains("unsafe impl") => "impl",

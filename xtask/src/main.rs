@@ -52,7 +52,7 @@ mod type_names;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What a task found wrong, one line each.
+/// Faults that a task found, one line each.
 pub(crate) type Findings = Vec<String>;
 
 /// The checkout that the current directory is in, or else the one that this was built from.

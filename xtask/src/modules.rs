@@ -27,7 +27,7 @@ struct Import {
     path: Path,
 }
 
-/// What a module defines and imports.
+/// Names that a module defines and imports.
 #[derive(Default)]
 struct Module {
     /// Names of its items, its child modules excepted.
@@ -365,7 +365,7 @@ impl Crate {
         Some(module)
     }
 
-    /// The same for a path that begins with a name in `module`, which is no child module.
+    /// The module that defines a path which begins with a name in `module` that is no child module.
     fn defined_as(&self, module: &Path, path: &[String], depth: usize) -> Option<Path> {
         let known = self.modules.get(module)?;
         let name = &path[0];

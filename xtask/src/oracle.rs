@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the command line asks for.
+/// Arguments of the command line.
 pub(crate) struct Request {
     root: PathBuf,
     /// The library to test; built from this repository when absent.

@@ -33,7 +33,7 @@ const FAULTY: &str = "<!doctype html><html lang=\"en\"><head><meta name=\"viewpo
     <p style=\"color:#bbb\">pale</p><svg class=\"chart\" viewBox=\"0 0 340 150\" width=\"340\" \
     height=\"150\" role=\"img\"><title>t</title></svg><table><tr><th>no caption</th></tr></table>\
     <a href=\"#nowhere\">link</a><script>console.error('on purpose')</script></body></html>";
-/// What has to be found on it.
+/// Findings that the page must give.
 const FAULTS: [&str; 7] = [
     "overflow: ",
     "overlap: ",

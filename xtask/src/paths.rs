@@ -170,7 +170,7 @@ mod tests {
         "fn run(db: &Db) { look() }\nfn seq() {}\nfn look() {}\n#[cfg(test)]\nmod tests {\n    fn aid() {}\n}",
     );
 
-    /// What is found where both traces are `lines`.
+    /// Returns the findings where both traces are `lines`.
     fn found(lines: &[&str]) -> String {
         let block = format!("\n```text\n{}\n```\n", lines.join("\n"));
         let traces: String = TRACES.iter().map(|(h, _)| format!("{h}{block}")).collect();

@@ -52,11 +52,11 @@ impl Arguments {
     }
 }
 
-/// What became of one hunt.
+/// The result of one hunt.
 struct Outcome {
-    /// What found the bug, and after how many cases.
+    /// The kind of test that found the bug, and the number of cases until then.
     found: Option<(String, String)>,
-    /// What it was.
+    /// The finding as text; the number of cases where nothing was found.
     what: String,
     took: Duration,
 }

@@ -1,5 +1,5 @@
-//! What our shared library shows to the programs that load it: its own name, what it needs, and its
-//! symbols.
+//! Names that our shared library shows to the programs that load it: its own name, what it needs,
+//! and its symbols.
 //!
 //! `nm` and `readelf` of binutils read the file; they come with a C compiler.
 
@@ -86,7 +86,7 @@ fn differences(expected: &BTreeSet<String>, exported: &BTreeSet<String>) -> Find
     missing.chain(surplus).collect()
 }
 
-/// What `readelf -d` says that it should not: a wrong name, or a C++ library needed.
+/// Finds wrong entries in the output of `readelf -d`: a wrong name, or a C++ library needed.
 fn misnamed(dynamic: &str) -> Findings {
     let entries = |kind: &str| -> Vec<String> {
         let lines = dynamic.lines().filter(|line| line.contains(kind));

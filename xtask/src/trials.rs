@@ -36,7 +36,7 @@ pub(crate) fn fuzz(root: &Path, args: &[&str]) -> io::Result<Findings> {
     done(command, "fuzz")
 }
 
-/// What the compiler puts in for libFuzzer; stable compilers know these flags.
+/// The instrumentation for libFuzzer that the compiler puts in; stable compilers know these flags.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";

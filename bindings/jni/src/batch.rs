@@ -61,7 +61,7 @@ impl Drop for IndexedBatch {
     }
 }
 
-/// What a write of one key or range does.
+/// The change that a write of one key or range makes.
 pub(crate) enum Change<'a> {
     Put(&'a [u8], &'a [u8]),
     Merge(&'a [u8], &'a [u8]),

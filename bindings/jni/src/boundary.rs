@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// What the JVM passes first.
+/// The first argument that the JVM passes.
 pub(crate) type RawEnv = *mut JNIEnv;
 
 /// Bytes of a key or a value that is short enough for the stack.
@@ -43,7 +43,7 @@ impl From<Error> for Fault {
     }
 }
 
-/// What a native method comes to.
+/// The result of a native method.
 pub(crate) type Outcome<R> = Result<R, Fault>;
 
 /// A handle that names nothing (any more).
@@ -571,7 +571,7 @@ impl<'a> Env<'a> {
         Ok(array)
     }
 
-    /// What `each` makes of the elements of an object array.
+    /// Maps the elements of an object array by `each`.
     pub(crate) fn each<T>(
         self,
         array: jobject,

@@ -6,7 +6,7 @@ use crate::{disposals, natives};
 use esker::{CheckpointOptions, Db};
 use jni_sys::{jlong, jobject};
 
-/// What makes checkpoints of a database.
+/// An object that makes checkpoints of a database.
 pub(crate) struct Checkpoint(Db);
 
 impl Checkpoint {

@@ -9,7 +9,7 @@ use jni_sys::jlong;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// What stands between a database and its writers.
+/// The layer of transactions between a database and its writers.
 pub(crate) enum Transactions {
     /// Nothing.
     None,

@@ -1,4 +1,4 @@
-//! What belongs to an open database as a whole.
+//! Calls that concern an open database as a whole.
 
 use crate::boundary::{Outcome, handles};
 use crate::call_options::{FlushState, ReadState};

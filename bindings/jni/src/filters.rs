@@ -1,5 +1,5 @@
-//! What the engine asks about entries: compaction filters and comparators, also those written in
-//! Java.
+//! Objects that the engine asks about entries: compaction filters and comparators, also those
+//! written in Java.
 
 use crate::boundary::{Outcome, handles, stale, upcall::Target};
 use crate::natives;
@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 /// A compaction filter.
 pub(crate) struct Filtering(pub(crate) Arc<dyn CompactionFilter>);
 
-/// What makes compaction filters.
+/// A factory of compaction filters.
 pub(crate) struct Factory(pub(crate) Arc<dyn CompactionFilterFactory>);
 
 /// An order of keys.

@@ -17,7 +17,7 @@ use jni_sys::{jint, jlong, jobject, jvalue};
 
 const TIME_BYTES: usize = 8;
 
-/// What a value holds.
+/// The kind of state that a value holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Disabled,
@@ -35,7 +35,7 @@ enum ListFormat {
     Java(Target),
 }
 
-/// What Flink says once about a kind of state.
+/// The configuration that Flink gives once for a kind of state.
 struct Config {
     state: State,
     timestamp_at: usize,

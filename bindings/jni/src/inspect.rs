@@ -1,4 +1,4 @@
-//! What a database is made of, and what was written to it: sizes, files, families, the log.
+//! The parts of a database, and what was written to it: sizes, files, families, the log.
 
 use crate::batch::{Batch, Plain};
 use crate::boundary::{Env, Outcome, handles};
@@ -12,7 +12,7 @@ use esker::{Error, LevelMeta, LiveFileMeta, SizeOptions, TransactionLog, WalKind
 use esker_sync::Arc;
 use jni_sys::{jbyte, jint, jlong, jobject, jvalue};
 
-/// What walks the log.
+/// The iterator over the log.
 type Updates = ExclusiveValue<TransactionLog>;
 
 /// A file as an object of `class`, whose constructor takes `first` before what all such classes

@@ -13,7 +13,7 @@ use jni_sys::{jint, jlong, jobject};
 /// A place in the order of keys.
 pub(crate) type Iter = ExclusiveValue<Walk>;
 
-/// What an iterator walks.
+/// The data that an iterator walks.
 #[allow(
     clippy::large_enum_variant,
     reason = "the plain iterator is the common case and stays in place"

@@ -1,4 +1,4 @@
-//! What a compaction says of itself.
+//! The figures of a compaction.
 
 use crate::boundary::handles;
 use crate::table_properties;

@@ -6,7 +6,7 @@ use esker::observe::{PerfContext, PerfLevel, perf_level, set_perf_level};
 use esker_sync::OnceLock;
 use jni_sys::{jbyte, jlong, jobject};
 
-/// What the handle of the perf context names: the calling thread's.
+/// The object behind a handle of the perf context: the calling thread's.
 pub(crate) struct Perf;
 
 /// Exports a getter.

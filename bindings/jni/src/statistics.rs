@@ -11,7 +11,7 @@ use std::collections::HashMap;
 /// Statistics that databases count into.
 pub(crate) struct Stats(pub(crate) Arc<Statistics>);
 
-/// What each of Java's numbers stands for; `None` where the engine counts nothing under that name.
+/// The meaning of each of Java's numbers; `None` where the engine counts nothing under that name.
 fn numbers<T: Copy>(text: &str, all: &HashMap<&'static str, T>) -> HashMap<jbyte, Option<T>> {
     let lines = text.lines().filter(|l| !l.starts_with('#'));
     let pairs = lines.filter_map(|l| l.split_once(' '));

@@ -14,7 +14,7 @@ pub(crate) struct Tables {
     pub(crate) settings: TableSettings,
 }
 
-/// What Java gives: the fields of `BlockBasedTableConfig` that all versions have.
+/// Settings that Java gives: the fields of `BlockBasedTableConfig` that all versions have.
 struct TableConfig {
     settings: TableSettings,
     cache: jlong,

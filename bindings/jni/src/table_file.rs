@@ -45,7 +45,7 @@ impl FileOptions {
         }
     }
 
-    /// What a writer of tables takes.
+    /// The options of a writer of tables.
     pub(crate) fn writing(&self) -> WriteOptions {
         WriteOptions {
             direct: self.use_direct_writes,

@@ -1,4 +1,4 @@
-//! What tables say about themselves, as Java reads it.
+//! The properties of tables, as Java reads them.
 
 use crate::boundary::{Env, Outcome, handles};
 use crate::database::Database;
@@ -85,7 +85,7 @@ pub(crate) fn map(env: Env<'_>, all: &[(String, Arc<TableProperties>)]) -> Outco
     env.map(&entries)
 }
 
-/// What the tables of a family say, by their paths. A table that went meanwhile is left out.
+/// The properties of a family's tables, by their paths. A table that went meanwhile is left out.
 fn of_family(
     db: &Db,
     family: &FamilyHandle,

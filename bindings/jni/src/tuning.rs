@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 /// A limit on the bytes a second of background jobs.
 pub(crate) struct Limiter(pub(crate) Arc<RateLimiter>);
 
-/// What watches over the space that tables take.
+/// A manager of the space that tables take.
 pub(crate) struct Space(pub(crate) Arc<SstFileManager>);
 
 /// The index of memtables, until options take it over.

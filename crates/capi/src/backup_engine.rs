@@ -24,7 +24,7 @@ pub struct rocksdb_backup_engine_t {
     backups: BackupEngine,
 }
 
-/// What is known about the backups of a directory.
+/// Records of the backups of a directory.
 pub struct rocksdb_backup_engine_info_t {
     backups: Vec<BackupInfo>,
 }
@@ -452,7 +452,7 @@ pub extern "C" fn rocksdb_backup_engine_info_count(
     })
 }
 
-/// What `get` says of one backup; `nothing` when there are not so many.
+/// Applies `get` to one backup; returns `nothing` when there are not so many.
 fn of<R>(
     info: *const rocksdb_backup_engine_info_t,
     index: c_int,

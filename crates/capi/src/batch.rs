@@ -518,7 +518,7 @@ type FamilyPutFn =
     unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize);
 type FamilyDeleteFn = unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize);
 
-/// What a walk over a batch tells, each in its own C function.
+/// The C functions that a walk over a batch calls, one for each kind of record.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct BatchCallbacks {
     put: Option<PutFn>,
@@ -562,7 +562,7 @@ pub(crate) fn walk(batch: &WriteBatch, state: *mut c_void, told: BatchCallbacks)
 }
 
 impl BatchCallbacks {
-    /// What tells puts and deletions in the default family.
+    /// Functions for puts and deletions in the default family.
     pub(crate) fn of_default(put: Option<PutFn>, delete: Option<DeleteFn>) -> BatchCallbacks {
         BatchCallbacks {
             put,

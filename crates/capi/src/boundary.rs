@@ -54,20 +54,20 @@ fn null<T>() -> Error {
     Error::invalid_argument(format!("NULL instead of {name}"))
 }
 
-/// What a handle points to; `None` for NULL.
+/// The object that a handle points to; `None` for NULL.
 #[inline]
 pub(crate) fn given<'a, T>(handle: *const T) -> Option<&'a T> {
     // SAFETY: by the module's contract a pointer that is not NULL points to a live T.
     unsafe { handle.as_ref() }
 }
 
-/// What a handle points to; an error for NULL.
+/// The object that a handle points to; an error for NULL.
 #[inline]
 pub(crate) fn shared<'a, T>(handle: *const T) -> Result<&'a T> {
     given(handle).ok_or_else(null::<T>)
 }
 
-/// What a handle points to, for changing.
+/// The object that a handle points to, for changing.
 #[inline]
 pub(crate) fn exclusive<'a, T>(handle: *mut T) -> Result<&'a mut T> {
     // SAFETY: by the module's contract a pointer that is not NULL points to a live T that no other

@@ -27,12 +27,12 @@ fn made(options: CacheOptions) -> *mut rocksdb_cache_t {
     give(rocksdb_cache_t { cache })
 }
 
-/// What an LRU cache is made of.
+/// Options of an LRU cache.
 pub struct rocksdb_lru_cache_options_t {
     pub(crate) cache: CacheOptions,
 }
 
-/// What a cache with a clock is made of.
+/// Options of a cache with a clock.
 pub struct rocksdb_hyper_clock_cache_options_t {
     pub(crate) cache: CacheOptions,
 }

@@ -7,7 +7,7 @@ use esker::{CheckpointOptions, Db};
 use std::ffi::c_char;
 use std::ptr;
 
-/// What makes checkpoints of a database.
+/// An object that makes checkpoints of a database.
 pub struct rocksdb_checkpoint_t {
     pub(crate) db: Db,
 }

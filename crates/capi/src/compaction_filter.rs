@@ -17,7 +17,7 @@ pub struct rocksdb_compactionfilter_t {
     filter: Arc<CallbackFilter>,
 }
 
-/// What a filter may know about its job.
+/// Facts about its job that a filter may know.
 pub struct rocksdb_compactionfiltercontext_t {
     context: FilterContext,
 }

@@ -1,4 +1,4 @@
-//! What a family consists of: its levels and their files.
+//! The parts of a family: its levels and their files.
 //!
 //! Levels and files are handles of their own that hold a copy; RocksDB's rule to destroy them first
 //! is not needed.

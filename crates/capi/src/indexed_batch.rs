@@ -23,7 +23,7 @@ use std::ptr;
 /// there is to it stands behind one pointer.
 pub struct rocksdb_writebatch_wi_t(pub(crate) Arc<Inner>);
 
-/// What is behind a handle.
+/// The object behind a handle.
 pub(crate) struct Inner {
     pub(crate) batch: IndexedBatch,
     kept: Mutex<Kept>,
@@ -33,7 +33,7 @@ pub(crate) struct Inner {
 struct Kept {
     /// The first error that could not be reported.
     failed: Option<Error>,
-    /// What [`rocksdb_writebatch_wi_data`] showed last.
+    /// The bytes that [`rocksdb_writebatch_wi_data`] showed last.
     data: Vec<u8>,
 }
 

@@ -66,7 +66,7 @@ impl CurrentEntry {
     }
 }
 
-/// What an iterator walks.
+/// The data that an iterator walks.
 #[allow(
     clippy::large_enum_variant,
     reason = "the plain iterator is the common case and stays in place"
@@ -93,14 +93,14 @@ impl From<Walk> for rocksdb_iterator_t {
 }
 
 impl rocksdb_iterator_t {
-    /// What it walks, back.
+    /// Gives back the data that it walks.
     pub(crate) fn into_walk(self) -> Walk {
         self.iterator
     }
 }
 
 impl Walk {
-    /// What an iterator over a database walks.
+    /// The data that an iterator over a database walks.
     pub(crate) fn of(iterator: DbIterator) -> Walk {
         if iterator.shows_versions() {
             Walk::Versions(Box::new(iterator))

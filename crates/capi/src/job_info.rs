@@ -1,6 +1,7 @@
-//! What listeners are told: each event as an object that is lent for the duration of the call.
+//! Events that listeners are told of: each is an object that is lent for the duration of the call.
 //!
-//! What Esker does not measure reads as 0 or as nothing, as in RocksDB before a job has ended.
+//! A figure that Esker does not measure reads as 0 or as nothing, as in RocksDB before a job has
+//! ended.
 
 use crate::boundary::{attempt, bytes, callbacks, destroy, give, quiet, shared};
 use crate::lent::{
@@ -93,7 +94,7 @@ pub struct rocksdb_blob_file_addition_info_t {
     numbers: [u64; 3],
 }
 
-/// What a job left unused in a blob file. None is told of.
+/// Garbage that a job left in a blob file. None is told of.
 pub struct rocksdb_blob_file_garbage_info_t {
     path: Text,
     numbers: [u64; 3],
@@ -239,7 +240,7 @@ fn file_infos(files: &[CompactionFile]) -> Vec<rocksdb_compaction_file_info_t> {
 }
 
 impl rocksdb_compactionjobinfo_t {
-    /// What `info` says.
+    /// Copies `info` into texts that can be lent.
     pub(crate) fn new(info: &CompactionInfo) -> Self {
         let path = |file: &FileNo| match info.paths.get(file) {
             Some(path) => Text::new(path.as_os_str().as_bytes()),

@@ -1,6 +1,6 @@
 //! Lists of table files: of an open database, and put together for an import.
 //!
-//! What a list gives out stays in the list, until that is destroyed.
+//! Files and texts that a list gives out stay in the list, until that is destroyed.
 
 use crate::boundary::{
     attempt, bytes, destroy, exclusive, give, owned, path, put, quiet, shared, text,

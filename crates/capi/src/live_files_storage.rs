@@ -148,7 +148,7 @@ pub extern "C" fn rocksdb_livefiles_storage_info_destroy(
     destroy(info);
 }
 
-/// What `of` says about one file; `nothing` for one that is not there.
+/// Applies `of` to one file; returns `nothing` for one that is not there.
 fn about<R: Copy>(
     info: *const rocksdb_livefiles_storage_info_t,
     index: usize,

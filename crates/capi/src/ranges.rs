@@ -7,7 +7,7 @@ use esker::{Db, FamilyHandle, Result, SizeOptions};
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-/// What counts for the size of a range.
+/// The parts that count for the size of a range.
 #[derive(Default)]
 pub struct rocksdb_size_approximation_options_t {
     pub(crate) size: SizeOptions,

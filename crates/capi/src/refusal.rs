@@ -1,4 +1,4 @@
-//! What a function does that is not supported yet: it reports an error where it can, and is
+//! Answers of functions that are not supported yet: each reports an error where it can, and is
 //! remembered by name.
 
 use crate::boundary::report;

@@ -30,7 +30,8 @@ impl SliceTransform for CallbackTransform {
         &self.name
     }
 
-    /// What is no prefix of the key counts as the empty one, which every key has.
+    /// Returns the application's prefix. An answer that is no prefix of the key counts as the empty
+    /// one, which every key has.
     fn transform<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         let length = self
             .transform
@@ -57,7 +58,7 @@ pub extern "C" fn rocksdb_slicetransform_create(
     slicetransform_create(state, destructor, transform, in_domain, name, None)
 }
 
-/// What is exported under that name.
+/// The function that is exported under that name.
 // SAFETY: no other function is exported under the name, and the sixth argument, which callers of
 // five leave unset, is used only where the fifth is NULL, as callers of six pass it.
 #[unsafe(export_name = "rocksdb_slicetransform_create")]

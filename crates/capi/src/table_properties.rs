@@ -1,4 +1,4 @@
-//! What a table says about itself, and the collectors that see the entries of new ones.
+//! The properties of a table, and the collectors that see the entries of new ones.
 
 use crate::boundary::callbacks::{self, Owner, Plain};
 use crate::boundary::{attempt, destroy, exclusive, shared};

@@ -336,8 +336,8 @@ pub extern "C" fn rocksdb_writebatch_singledelete_cf_with_ts(
     });
 }
 
-/// What the application says of a family: the greatest number there is means that it does not know
-/// it.
+/// Returns a function that asks the application for the timestamp size of a family: the greatest
+/// number there is means that it does not know the family.
 pub(crate) fn asking(
     state: *mut c_void,
     get_ts_size: Option<TimestampSize>,

@@ -7,7 +7,7 @@ use std::ptr;
 /// Most bytes of a trace file, unless something else is asked for.
 const MAX_TRACE_FILE_SIZE: u64 = 64 << 30;
 
-/// What a trace of calls keeps.
+/// Options of a trace of calls.
 pub struct rocksdb_trace_options_t {
     pub(crate) max_trace_file_size: u64,
     pub(crate) sampling_frequency: u64,
@@ -41,7 +41,7 @@ impl Default for rocksdb_replay_options_t {
     }
 }
 
-/// What a trace of the block cache keeps.
+/// Options of a trace of the block cache.
 pub struct rocksdb_block_cache_trace_options_t {
     pub(crate) sampling_frequency: u64,
 }

@@ -1,4 +1,4 @@
-//! What programs written for RocksDB look for in answers, texts and files, through the C functions.
+//! Answers, texts and files that programs written for RocksDB rely on, through the C functions.
 
 use rocksdb::*;
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};

@@ -173,7 +173,7 @@ fn backups_are_made_listed_restored_and_purged() {
     rocksdb_backup_engine_close(be);
 }
 
-/// What the callbacks were told.
+/// Calls that the callbacks received.
 #[derive(Default)]
 struct Told {
     progress: AtomicU64,

@@ -239,7 +239,7 @@ fn the_perf_context_has_the_interfaces_numbers() {
     rocksdb_options_destroy(options);
 }
 
-/// What the newest OPTIONS file of a database says: families, and options of each.
+/// Shows `look` the newest OPTIONS file of a database: families, and options of each.
 fn loaded(
     dir: &Path,
     look: impl Fn(*mut rocksdb_options_t, &BTreeMap<String, *mut rocksdb_options_t>),

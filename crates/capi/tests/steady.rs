@@ -1,4 +1,4 @@
-//! What goes on working in this library where RocksDB 11.8.1 fails, or fails for good. Each was
+//! Calls that go on working in this library where RocksDB 11.8.1 fails, or fails for good. Each was
 //! found by comparing the two libraries call by call; `spec/differences.md` has the list.
 
 mod common;

@@ -26,7 +26,7 @@ fn at(bytes: &[u8]) -> *const c_char {
     bytes.as_ptr().cast()
 }
 
-/// What C handed over, with `free`d memory.
+/// Copies bytes that C handed over, and `free`s them.
 fn taken(bytes: *mut c_char, len: usize) -> Option<Vec<u8>> {
     if bytes.is_null() {
         assert_eq!(len, 0);
@@ -198,7 +198,7 @@ impl Store {
         Some((value, number(&taken(time, time_len)?)))
     }
 
-    /// What an iterator shows at `ts`, forward; backward it must show the same.
+    /// Returns the entries that an iterator shows at `ts`, forward; backward it must show the same.
     fn scan(&self, ts: u64) -> Vec<(Vec<u8>, u64, Vec<u8>)> {
         self.read_at(ts);
         let it = rocksdb_create_iterator(self.db, self.read);
@@ -228,8 +228,8 @@ impl Store {
         forward
     }
 
-    /// What an iterator shows at `ts` of all versions from `since` on: key, timestamp, type (0x14:
-    /// a deletion), value; forward, and backward the same.
+    /// Returns all versions from `since` on that an iterator shows at `ts`: key, timestamp, type
+    /// (0x14: a deletion), value; forward, and backward the same.
     fn versions(&self, since: u64, ts: u64) -> Vec<(Vec<u8>, u64, u8, Vec<u8>)> {
         rocksdb_readoptions_set_iter_start_ts(self.read, at(&since.to_le_bytes()), SIZE);
         self.read_at(ts);

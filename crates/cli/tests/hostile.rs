@@ -74,7 +74,7 @@ fn all_commands_survive(db: &Path, what: &str) {
     assert_eq!(contents(db), before, "{what}: something was written");
 }
 
-/// The same numbers in every run.
+/// Returns the next random number; each run has the same numbers.
 fn random(state: &mut u64) -> usize {
     *state = state
         .wrapping_mul(6_364_136_223_846_793_005)

@@ -6,7 +6,7 @@ mod common;
 use common::{Ran, contents, esker, esker_on};
 use std::path::{Path, PathBuf};
 
-/// What opening for writing says.
+/// The error of opening for writing.
 const MISSING: &str = "Corruption: the log is missing: the MANIFEST names it";
 
 struct Place {

@@ -1,6 +1,6 @@
-//! What decoders must refuse, and what they must take: blocks that would be read as empty, logs
-//! whose batches are not sound, OPTIONS files of old and of newer releases. No command but a repair
-//! changes the directory.
+//! Inputs that decoders must refuse, and inputs that they must take: blocks that would be read as
+//! empty, logs whose batches are not sound, OPTIONS files of old and of newer releases. No command
+//! but a repair changes the directory.
 
 mod common;
 

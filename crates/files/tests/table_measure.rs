@@ -1,4 +1,4 @@
-//! What a cached point read and a step cost. Ignored:
+//! Costs of a cached point read and of a step. Ignored:
 //! `cargo test --release -- --ignored --nocapture`.
 
 use esker_env::{Env, ReadOptions, WriteOptions};

@@ -14,7 +14,7 @@ use esker_format::properties::{self as props, TableProperties};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What was seen in all files, to show that the test saw something.
+/// Counts of what was seen in all files, to show that the test saw something.
 #[derive(Debug, Default)]
 struct Seen {
     files: usize,

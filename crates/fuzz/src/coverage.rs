@@ -1,4 +1,4 @@
-//! The same targets under libFuzzer, which chooses inputs by the code they reach.
+//! The targets under libFuzzer, which chooses inputs by the code they reach.
 //!
 //! Built by `cargo xtask fuzz TARGET --coverage` with the compiler's coverage instrumentation; the
 //! target is named by `ESKER_FUZZ_TARGET`. Inputs are changed by the target's own mutator half of

@@ -59,7 +59,7 @@ pub fn catch_panics() {
     }));
 }
 
-/// What one input took.
+/// The cost of one input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     /// Processor time of the process.
@@ -166,7 +166,7 @@ pub struct Plan {
     pub time: Duration,
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Inputs that were run.

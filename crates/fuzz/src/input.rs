@@ -47,7 +47,7 @@ impl Sink {
         (sink.clone(), Box::new(sink))
     }
 
-    /// What was written.
+    /// The bytes that were written.
     pub fn bytes(&self) -> Vec<u8> {
         self.0
             .lock()

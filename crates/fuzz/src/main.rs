@@ -172,7 +172,7 @@ fn write_corpus(dir: &Path, chosen: &[Target]) -> io::Result<ExitCode> {
 struct Watch {
     /// Processor time at which the present input began, in milliseconds.
     cpu_ms: AtomicU64,
-    /// The same on the clock.
+    /// The time on the clock at which it began, in milliseconds.
     wall_ms: AtomicU64,
     start: Instant,
 }

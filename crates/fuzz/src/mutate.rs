@@ -72,7 +72,7 @@ const WORDS: [&str; 30] = [
     "\u{0}",
 ];
 
-/// What changes follow from.
+/// The source of changes.
 #[derive(Debug)]
 pub struct Source<'a> {
     /// The numbers.

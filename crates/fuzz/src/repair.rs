@@ -133,7 +133,7 @@ impl Table<'_> {
         Some(raw)
     }
 
-    /// The same for an index and all that it leads to.
+    /// Corrects the trailers of an index and of all blocks that it leads to.
     fn mend_index(&mut self, handle: BlockHandle, depth: u8) {
         let Some(block) = self.mend(handle).and_then(|raw| Block::parse(raw).ok()) else {
             return;

@@ -7,7 +7,7 @@ use esker_lab::bench::{BenchProgress, run_engine};
 use esker_lab::flags::Flags;
 use std::path::Path;
 
-/// What makes each of them small.
+/// Flags that make each of them small.
 const SMALL: &[&str] = &[
     "--num=2000",
     "--reads=500",

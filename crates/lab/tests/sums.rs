@@ -1,4 +1,5 @@
-//! What has to add up in a short real run: the ledger of stalls, memory by owner, writes by part.
+//! Sums that have to add up in a short real run: the ledger of stalls, memory by owner, writes by
+//! part.
 //!
 //! It takes a minute or two: `cargo test -p esker-lab --test sums -- --ignored --nocapture`.
 

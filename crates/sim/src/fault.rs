@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// What is called.
+/// The method of the filesystem that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(
     missing_docs,

@@ -20,7 +20,7 @@ const SETTLED_FROM: usize = 100;
 /// The loads between which overloaded trees settle on average: a little above the slowdown.
 const SETTLED: std::ops::Range<f64> = 0.8..1.42;
 
-/// What one seed draws.
+/// The draws of one seed.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     memtable: u64,

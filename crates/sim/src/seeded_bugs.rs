@@ -1,11 +1,10 @@
 //! Running every kind of test in turns until one finds something, or time is up: for the bugs that
 //! are built in on purpose.
 //!
-//! What a hunter is told is the kind of test that should find the bug and the part of the engine
-//! that it is in: that kind comes first, with seeds whose workloads are about that part. Time is
-//! the processor's, so that what is found does not depend on what else the machine does. One
-//! thread; each kind has its own counts, so that a report says after how many cases the bug was
-//! found.
+//! A hunter is told the kind of test that should find the bug and the part of the engine that it is
+//! in: that kind comes first, with seeds whose workloads are about that part. Time is the
+//! processor's, so that what is found does not depend on what else the machine does. One thread;
+//! each kind has its own counts, so that a report says after how many cases the bug was found.
 
 use crate::corruption;
 use crate::forecasts;

@@ -83,7 +83,7 @@ fn current(disk: &SimFs) -> Option<Vec<u8>> {
     disk.read_all(&Path::new(DB).join("CURRENT"), 100).ok()
 }
 
-/// What a database shows that began as `with_log` says, or as nothing.
+/// Checks that a database shows what `with_log` wrote, or nothing when it began as nothing.
 fn check(db: &Db, had_data: bool) {
     let get = |family: &str, key: &str| {
         let family = db.family(family).expect("is there");

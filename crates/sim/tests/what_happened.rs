@@ -1,5 +1,5 @@
-//! What crashes and failing calls did to the database once, each as the shortest story that shows
-//! it.
+//! Failures that crashes and failing calls brought about in the database once, each as the shortest
+//! story that shows it.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! What happened to logs, MANIFESTs and edits once, each as the shortest story that shows it.
+//! Failures of logs, MANIFESTs and edits that happened once, each as the shortest story that shows
+//! it.
 
 mod common;
 

@@ -134,7 +134,7 @@ pub enum LockHolder {
     Process {
         /// Its number.
         pid: u32,
-        /// What it is called, where the system says so.
+        /// Its name, where the system says so.
         name: Option<String>,
     },
     /// A process that cannot be seen from here: of another machine or container.
@@ -265,28 +265,28 @@ impl Error {
         e
     }
 
-    /// The same error with `subcode`.
+    /// Sets the subcode.
     #[must_use]
     pub fn with_subcode(mut self, subcode: Subcode) -> Self {
         self.0.subcode = subcode;
         self
     }
 
-    /// The same error, naming the file it is about. A file already named is kept.
+    /// Names the file that the error is about. A file already named is kept.
     #[must_use]
     pub fn with_file(mut self, file: impl Into<PathBuf>) -> Self {
         self.0.file.get_or_insert_with(|| file.into());
         self
     }
 
-    /// The same error, naming the byte offset in the file. An offset already named is kept.
+    /// Names the byte offset in the file. An offset already named is kept.
     #[must_use]
     pub fn with_offset(mut self, offset: u64) -> Self {
         self.0.offset.get_or_insert(offset);
         self
     }
 
-    /// The same error with [`Subcode::Locked`], since `holder` has the lock.
+    /// Sets [`Subcode::Locked`], since `holder` has the lock.
     #[must_use]
     pub fn with_lock_holder(mut self, holder: LockHolder) -> Self {
         self.0.subcode = Subcode::Locked;
@@ -294,7 +294,7 @@ impl Error {
         self
     }
 
-    /// The same error, saying what to do about it.
+    /// Adds a hint about what to do. A hint already given is kept.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
@@ -326,7 +326,7 @@ impl Error {
         self.0.offset
     }
 
-    /// What to do about it.
+    /// The hint about what to do.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }

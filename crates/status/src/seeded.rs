@@ -42,7 +42,7 @@ pub struct Entry {
     pub hunter: Hunter,
     /// Where it is.
     pub area: Area,
-    /// What is wrong.
+    /// The mistake, in words.
     pub what: &'static str,
 }
 

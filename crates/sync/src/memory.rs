@@ -1,4 +1,4 @@
-//! What an allocation really takes, and counters of memory by owner.
+//! The memory that an allocation really takes, and counters of memory by owner.
 //!
 //! An allocator rounds a request up to one of its sizes. A cache that charges the bytes that it
 //! asked for holds more than it says: a block of 4.2 KB takes 5 KB of jemalloc. The sizes follow

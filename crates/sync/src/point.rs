@@ -8,7 +8,7 @@
 //! inside the action, of their own. No lock is held while an action runs, so an action may wait,
 //! and may reach other points.
 
-/// What a test does at a point.
+/// The action of a test at a point.
 #[cfg(debug_assertions)]
 type Action = std::sync::Arc<dyn Fn() + Send + Sync>;
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub struct Rank {
     /// Position in the order.
     pub order: u16,
-    /// What the lock protects, for messages.
+    /// The name of what the lock protects, for messages.
     pub name: &'static str,
     may_block: bool,
     may_take_long: bool,

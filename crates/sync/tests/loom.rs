@@ -32,7 +32,7 @@ struct Path {
     order: InOrder<Vec<Arc<Waiter<Job>>>>,
     /// Under the lock.
     allocated: AtomicUsize,
-    /// What the holders of the lock have done, under the lock.
+    /// Jobs that the holders of the lock have done, under the lock.
     logged: AtomicUsize,
 }
 

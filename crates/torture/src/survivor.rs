@@ -17,7 +17,7 @@ pub(crate) enum OpenMethod {
     ReadOnly,
     /// As an application would; prepared transactions are committed, or else rolled back.
     Writing {
-        /// What happens to prepared transactions.
+        /// True if prepared transactions are committed.
         commit: bool,
     },
 }

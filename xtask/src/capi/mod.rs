@@ -53,7 +53,7 @@ pub(crate) fn functions(root: &Path) -> io::Result<Vec<String>> {
     Ok(functions.map(|(name, _)| name).collect())
 }
 
-/// What the compatibility page says of the C library.
+/// The section of the compatibility page about the C library.
 pub(crate) fn status(root: &Path) -> io::Result<String> {
     Ok(generate(root)?.1.status)
 }

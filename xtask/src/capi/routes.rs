@@ -82,7 +82,7 @@ impl Routes {
         Ok(routes)
     }
 
-    /// What `function` accesses, and how, if it is an accessor.
+    /// The field that `function` accesses, and how, if it is an accessor.
     pub(super) fn find(&self, function: &str) -> Option<(Access, String)> {
         for line in &self.lines {
             let Some(rest) = function.strip_prefix(&line.prefix) else {

@@ -7,7 +7,7 @@ use super::scan::Written;
 use super::spec::Spec;
 use std::io;
 
-/// What is generated, as text.
+/// The generated texts.
 pub(super) struct Generated {
     /// Opaque types, callbacks and constants.
     pub(super) types: String,
@@ -17,7 +17,7 @@ pub(super) struct Generated {
     pub(super) refused: String,
     /// The check of signatures.
     pub(super) signatures: String,
-    /// What is supported and what is not, for the compatibility page.
+    /// Lists of what is supported and what is not, for the compatibility page.
     pub(super) status: String,
 }
 

@@ -1,11 +1,11 @@
-//! What `crates/capi/src` implements by hand: exported functions and types, found by their
+//! Exported functions and types that `crates/capi/src` implements by hand, found by their
 //! definitions.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// What is written by hand.
+/// Names that are written by hand.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     /// Functions.

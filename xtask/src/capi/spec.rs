@@ -96,7 +96,7 @@ impl Spec {
         out
     }
 
-    /// What `other` has that this lacks, the other way round, and what is not the same.
+    /// Lists the names that only one of both has, and those that are not the same in both.
     pub(crate) fn differences(&self, other: &Spec) -> Vec<String> {
         let mut findings = Vec::new();
         let functions = |s: &Spec| -> BTreeMap<String, String> {

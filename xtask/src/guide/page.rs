@@ -9,7 +9,7 @@ const INSTALL: &str = "export PREFIX=$HOME/esker SOURCE=$PWD\n\
 /// Names of shells that readers might mark commands with, which then would not run.
 const NOT_RUN: &[&str] = &["bash", "shell", "console", "zsh"];
 
-/// What a block needs beside the installation.
+/// The tools that a block needs beside the installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Need {
     /// `sh`
@@ -48,7 +48,7 @@ pub(super) struct Block {
     pub(super) need: Need,
     /// The commands, each line ended.
     pub(super) commands: String,
-    /// What it prints, where the page says.
+    /// The output of the commands, where the page says it.
     pub(super) output: Option<String>,
 }
 

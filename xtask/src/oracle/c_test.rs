@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const HARNESS: &str = include_str!("c_test_harness.h");
-/// What valgrind ends with when it saw an error.
+/// The exit code of valgrind when it saw an error.
 const VALGRIND_ERRORS: i32 = 99;
 
 /// The rewritten source and the names of its phases in order.

@@ -45,7 +45,7 @@ fn fetch(work: &Path) -> io::Result<PathBuf> {
     directory.ok_or_else(|| io::Error::other(format!("no sources of {MODULE}")))
 }
 
-/// What a failed test said, without Go's frame.
+/// Returns the output of a failed test, without Go's frame.
 fn said(lines: &[String]) -> String {
     let frame = ["=== ", "--- ", "FAIL", "exit status"];
     let lines = lines.iter().filter(|line| {

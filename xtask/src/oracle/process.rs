@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// How a watched program ended.
 pub(crate) struct Ended {
-    /// What it wrote to both of its outputs, by line.
+    /// The lines that it wrote to both of its outputs.
     pub(crate) lines: Vec<String>,
     /// `None` when it said nothing for too long and was ended.
     pub(crate) status: Option<ExitStatus>,

@@ -23,7 +23,7 @@ struct Program {
     path: PathBuf,
 }
 
-/// What a build or a run of the suite needs to find our library.
+/// Paths and settings that a build or a run of the suite needs to find our library.
 struct Place<'a> {
     request: &'a Request,
     staged: &'a Staged,
@@ -208,7 +208,7 @@ fn run_documentation(
     Ok(known)
 }
 
-/// What an example said, as rustdoc repeats it at the end.
+/// Returns the output of an example, as rustdoc repeats it at the end.
 fn output_of(ended: &Ended, name: &str) -> String {
     let head = format!("---- {name} stdout ----");
     let lines = ended.lines.iter().skip_while(|line| **line != head).skip(1);

@@ -12,7 +12,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// What a slot holds.
+/// The content of a slot.
 struct Entry {
     handle: jlong,
     /// The database's handle, for what goes with it; 0 for none.

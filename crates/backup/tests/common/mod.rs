@@ -1,5 +1,5 @@
-//! What several tests share: seeded numbers, databases with known content, directories copied
-//! whole.
+//! Helpers that several tests share: seeded numbers, databases with known content, directories
+//! copied whole.
 //!
 //! Included by `mod common;` in each test; values, nothing global.
 #![allow(dead_code, reason = "each test uses a part of it")]
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a database should hold.
+/// The entries that a database should hold.
 pub(crate) type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A small generator of numbers that follow from a seed (SplitMix64).
@@ -81,7 +81,7 @@ pub(crate) fn change(db: &Db, model: &mut Model, rng: &mut Rng, n: u64) {
     }
 }
 
-/// What a database holds.
+/// The entries that a database holds.
 pub(crate) fn contents(db: &Db) -> Model {
     let mut out = Model::new();
     let mut iter = db.iter();

@@ -1,9 +1,9 @@
 //! Calls of the application's functions: comparators, merge operators, filters and the rest.
 //!
-//! What the application passes is a state, functions that take it, and a destructor, which
-//! [`Owner`] calls once, when the last user of the object is gone. The interface says that the
-//! functions may be called from any thread, that they live as long as the object, and that what
-//! they return is alive until they are called again or given back.
+//! The application passes a state, functions that take it, and a destructor, which [`Owner`] calls
+//! once, when the last user of the object is gone. The interface says that the functions may be
+//! called from any thread, that they live as long as the object, and that what they return is alive
+//! until they are called again or given back.
 
 use super::{State, free};
 use std::ffi::{c_char, c_int, c_uchar, c_ulonglong, c_void};
@@ -66,7 +66,7 @@ pub(crate) type Filter = unsafe extern "C" fn(
 /// A prefix of a key.
 pub(crate) type Transform =
     unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char;
-/// Whether a key has a prefix.
+/// Tells whether a key has a prefix.
 pub(crate) type InDomain = unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_uchar;
 
 /// The application's state and the function that destroys it, once.
@@ -271,7 +271,7 @@ pub(crate) fn partial_merge(
     take_merged(owner, delete, (value, length, success), out)
 }
 
-/// What a compaction filter said.
+/// The answer of a compaction filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Keep,

@@ -56,7 +56,7 @@ impl ReadAhead {
         self.toward
     }
 
-    /// What is shown ahead of the caller.
+    /// The buffer of entries that are shown ahead of the caller.
     #[inline]
     pub(super) fn ahead(&mut self) -> &mut EntryBuffer {
         self.ahead.get_or_insert_with(Box::default)

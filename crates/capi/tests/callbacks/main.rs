@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 use values::{first_two, full_merge, long_enough, merge_name, no_filter, prefix_name};
 
-/// What a callback object counts.
+/// Counters of a callback object.
 #[derive(Default)]
 struct State {
     destroyed: AtomicUsize,

@@ -1,4 +1,4 @@
-//! What the tests of C functions share: places for errors.
+//! Helpers that the tests of C functions share: places for errors.
 
 use rocksdb::rocksdb_free;
 use std::ffi::{CStr, c_char};

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What a key is from a timestamp on.
+/// The state of a key from a timestamp on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     Value(Vec<u8>),
@@ -34,7 +34,8 @@ pub(super) struct Model {
 pub(super) type Shown = (Vec<u8>, u64, Vec<u8>);
 
 impl Model {
-    /// What a reader at `ts` sees; a timestamp below the history that is kept counts as 0.
+    /// Returns the entries that a reader at `ts` sees; a timestamp below the history that is kept
+    /// counts as 0.
     pub(super) fn scan(&self, ts: u64) -> Vec<Shown> {
         let mut out: Vec<Shown> = Vec::new();
         let mut last: Option<&[u8]> = None;

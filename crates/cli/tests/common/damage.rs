@@ -39,7 +39,7 @@ pub(crate) fn make(dir: &Path) {
     make_with(dir, options());
 }
 
-/// The same with other options.
+/// Makes the database of [`make`] with other options.
 pub(crate) fn make_with(dir: &Path, options: Options) {
     let db = Db::open(dir, options).expect("a new database");
     for table in 0..3 {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// What a run of `esker` gave.
+/// The exit code and the output of a run of `esker`.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) out: String,
@@ -34,7 +34,7 @@ impl Ran {
         self.out.lines().map(parse).collect()
     }
 
-    /// The same run, which must have exited with `code`.
+    /// Checks that the run exited with `code`, and returns it.
     #[track_caller]
     pub(crate) fn expect(self, code: i32) -> Ran {
         assert_eq!(

@@ -47,7 +47,7 @@ impl LogReaderOptions {
 pub struct Damage {
     /// Where in the file the damaged or unfinished record starts.
     pub offset: u64,
-    /// What is wrong with it.
+    /// The fault, in words.
     pub reason: String,
     /// Bytes given up.
     pub bytes_dropped: u64,
@@ -65,7 +65,7 @@ impl Damage {
     }
 }
 
-/// What a log has next.
+/// The next item of a log.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReadOutcome<'a> {
     /// A whole record.
@@ -77,11 +77,11 @@ pub enum ReadOutcome<'a> {
     },
     /// Sizes of user-defined timestamps, by family, for the batches that follow.
     TimestampSizes(Vec<(FamilyId, u16)>),
-    /// What the log before this one should hold.
+    /// The expected content of the log before this one.
     Predecessor(Predecessor),
     /// The end of the file, between records.
     End,
-    /// What an earlier life of a reused file left: normally the end.
+    /// A record that an earlier life of a reused file left: normally the end.
     OldRecord {
         /// Where it starts.
         offset: u64,
@@ -92,7 +92,7 @@ pub enum ReadOutcome<'a> {
     Damaged(Damage),
 }
 
-/// The same without borrowed bytes.
+/// The next item of a log, without borrowed bytes.
 #[derive(Debug)]
 pub(super) enum Step {
     Record {

@@ -1,4 +1,4 @@
-//! What the recovery modes make of damage.
+//! Actions on damage, by recovery mode.
 //!
 //! | mode | torn tail | anything else |
 //! |---|---|---|
@@ -20,10 +20,10 @@ use esker_format::FamilyId;
 use esker_format::log::{Predecessor, RecoveryMode};
 use esker_status::Result;
 
-/// What a disk writes at once.
+/// Bytes that a disk writes at once.
 const SECTOR: u64 = 512;
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Read on behind the damage.
@@ -49,7 +49,7 @@ pub fn action_on_damage(mode: RecoveryMode, torn_tail: bool, recycled: bool) -> 
     }
 }
 
-/// What a log has next, under a recovery mode.
+/// The next item of a log, under a recovery mode.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReplayStep<'a> {
     /// A whole record.
@@ -65,7 +65,7 @@ pub enum ReplayStep<'a> {
     },
     /// Sizes of user-defined timestamps, by family.
     TimestampSizes(Vec<(FamilyId, u16)>),
-    /// What the log before this one should hold.
+    /// The expected content of the log before this one.
     Predecessor(Predecessor),
     /// Bytes were skipped; call again.
     Skipped(Damage),

@@ -1,9 +1,8 @@
 //! Targets that are a whole database, in memory, one thread at a time: a directory of hostile
 //! files, hostile batches, and prepared transactions.
 //!
-//! What is checked beyond an answer: an open that finds corruption changes no byte; a repair
-//! deletes nothing and leaves a database that opens; what was written before a crash is there after
-//! it.
+//! Checks beyond an answer: an open that finds corruption changes no byte; a repair deletes nothing
+//! and leaves a database that opens; what was written before a crash is there after it.
 
 use super::formats::{change_batch, every_record};
 use super::logs::{change_manifest, change_records};
@@ -296,7 +295,7 @@ fn change_file((name, bytes): &mut (String, Vec<u8>), source: &mut Source<'_>) {
 
 // ---- a directory ----
 
-/// What a database says: every entry it shows, or that reading failed.
+/// The content of a database: every entry it shows, or that reading failed.
 type DatabaseText = BTreeMap<String, (Vec<(Vec<u8>, Vec<u8>)>, bool)>;
 
 fn read_all(db: &Db) -> DatabaseText {

@@ -88,7 +88,7 @@ fn change_log(input: &mut Vec<u8>, source: &mut Source<'_>) {
     input.extend(file);
 }
 
-/// The same file with one of its records changed, and framed again.
+/// Returns the file with one of its records changed, and framed again.
 pub(super) fn change_records(
     file: &[u8],
     number: FileNo,

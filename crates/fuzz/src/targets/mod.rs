@@ -24,7 +24,7 @@ pub type Seed = (&'static str, Vec<u8>);
 pub struct Target {
     /// Its name: also the name of the directory in the corpus.
     pub name: &'static str,
-    /// What it tries.
+    /// The description of what it tries.
     pub about: &'static str,
     /// Runs one input.
     pub run: fn(&[u8]),
@@ -62,7 +62,7 @@ pub fn find(name: &str) -> Option<Target> {
     all().into_iter().find(|t| t.name == name)
 }
 
-/// What was decoded, encoded and decoded again must be what it was.
+/// Checks that a value which was decoded, encoded and decoded again is what it was.
 fn same_again<T: PartialEq + std::fmt::Debug>(first: &T, again: Result<T>) {
     match again {
         Ok(again) => assert!(

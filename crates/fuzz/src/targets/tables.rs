@@ -331,8 +331,8 @@ fn put_together(parts: &Parts) -> Vec<u8> {
     file
 }
 
-/// What a block is replaced by: none of its entries, in forms that a writer makes and that it does
-/// not.
+/// Replacements of a block that has none of its entries, in forms that a writer makes and that it
+/// does not.
 const EMPTIED: [&[u8]; 4] = [
     &[0; 4],
     &[0; 8],

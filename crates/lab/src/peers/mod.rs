@@ -129,7 +129,7 @@ mod common {
     /// Refuses a session that would pass over a part of its plan.
     ///
     /// # Errors
-    /// What it would pass over.
+    /// The first flag that it would pass over.
     pub(super) fn check(plan: &SessionPlan, engine: &str) -> Result<()> {
         let asked = [
             (plan.sync, "sync"),

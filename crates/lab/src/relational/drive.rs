@@ -35,7 +35,7 @@ pub trait Worker: Send {
     /// The next operation; `None` when there is no more.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn operation(&mut self, session: &mut dyn Session) -> Result<Option<OperationResult>>;
 }
 

@@ -138,14 +138,14 @@ pub trait Rows {
     /// Visits rows in the order of the primary key or of an index, and says how many.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn scan(&mut self, scan: &Scan, visit: &mut Visit<'_>) -> Outcome<u64>;
 
     /// Visits the rows whose first column of the primary key or of an index is one of `values`:
     /// one statement for engines that have statements.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn any_of(&mut self, any: &AnyOf, visit: &mut Visit<'_>) -> Outcome<u64> {
         let mut seen = 0;
         for value in &any.values {
@@ -232,19 +232,19 @@ pub trait Engine: Send + Sync {
     /// A session of the calling thread.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn session(&self) -> Result<Box<dyn Session>>;
 
     /// Makes an index that was left out, from the rows that there are.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn build_index(&self, table: usize, index: usize) -> Result<()>;
 
     /// Ends background work: memtables become tables, changed pages are written.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn settle(&self) -> Result<()>;
 
     /// Returns the usage of a server's processes since they began; `None` for an engine in this
@@ -257,7 +257,7 @@ pub trait Engine: Send + Sync {
     /// `doublewrite` and the like. Empty where it counts none.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn written(&self) -> Result<Vec<(&'static str, u64)>> {
         Ok(Vec::new())
     }
@@ -274,7 +274,7 @@ pub trait Engine: Send + Sync {
 /// Runs `body` until it commits. Says how many conflicts there were.
 ///
 /// # Errors
-/// What the engine says, or that it conflicts again and again.
+/// The engine's error, or one for too many conflicts.
 pub fn retry(session: &mut dyn Session, access: Access, body: &mut Body<'_>) -> Result<u64> {
     const MOST: u64 = 10_000;
     let mut conflicts = 0;

@@ -32,7 +32,7 @@ const HOT: i64 = ROWS / 2;
 /// Makes the rows.
 ///
 /// # Errors
-/// What the engine says.
+/// The engine's error.
 pub fn load(engine: &dyn Engine) -> Result<()> {
     let mut session = engine.session()?;
     retry(&mut *session, Access::Write, &mut |rows| {
@@ -66,7 +66,7 @@ impl Worker for IncrementWorker {
 /// Adds to the hot row at a pace.
 ///
 /// # Errors
-/// What the engine says.
+/// The engine's error.
 pub fn run(engine: &dyn Engine, name: &str, pace: Pace) -> Result<StepFigures> {
     drive(engine, name, pace, &["commit"], &|_| {
         Box::new(IncrementWorker)
@@ -76,7 +76,7 @@ pub fn run(engine: &dyn Engine, name: &str, pace: Pace) -> Result<StepFigures> {
 /// The number in the hot row.
 ///
 /// # Errors
-/// What the engine says, or that the row is gone.
+/// The engine's error, or that the row is gone.
 pub fn value(engine: &dyn Engine) -> Result<i64> {
     let mut session = engine.session()?;
     let mut found = None;
@@ -98,7 +98,7 @@ pub type Curve = Vec<(f64, u64)>;
 /// was reached.
 ///
 /// # Errors
-/// What the engine says.
+/// The engine's error.
 pub fn curve(engine: &dyn Engine, pace: Pace, most: f64) -> Result<(Curve, u64)> {
     let (mut curve, mut done) = (Vec::new(), 0);
     for part in PARTS {
@@ -125,7 +125,7 @@ pub fn rate_at(curve: &[(f64, u64)], bound: u64) -> Option<f64> {
 /// of `most` and all of it, and the steps that were tried.
 ///
 /// # Errors
-/// What the engine says.
+/// The engine's error.
 pub fn rate_within(
     engine: &dyn Engine,
     pace: Pace,

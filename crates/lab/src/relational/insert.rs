@@ -185,7 +185,7 @@ impl Worker for Writer {
 /// Inserts `rows` in commits of `batch`.
 ///
 /// # Errors
-/// What the engine says.
+/// The engine's error.
 pub fn insert(
     bench: &Arc<Bench>,
     engine: &dyn Engine,
@@ -207,7 +207,7 @@ pub fn insert(
 /// Makes the secondary indexes, and says how long that took.
 ///
 /// # Errors
-/// What the engine says.
+/// The engine's error.
 pub fn build_indexes(engine: &dyn Engine) -> Result<f64> {
     let begin = Instant::now();
     for index in 0..schema().tables[0].indexes.len() {
@@ -293,7 +293,7 @@ pub struct QueryFigures {
 /// Queries with `pace` beside `rate` inserts and as many deletes a second.
 ///
 /// # Errors
-/// What the engine says.
+/// The engine's error.
 pub fn query(
     bench: &Arc<Bench>,
     engine: &dyn Engine,
@@ -348,7 +348,7 @@ pub fn query(
 /// Counts rows and entries, and says what is wrong, and how many bytes are live.
 ///
 /// # Errors
-/// What the engine says.
+/// The engine's error.
 pub fn verify(bench: &Bench, engine: &dyn Engine) -> Result<(Vec<String>, u64)> {
     let mut session = engine.session()?;
     let mut wrong = Vec::new();

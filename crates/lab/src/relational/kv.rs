@@ -47,7 +47,7 @@ pub trait Pairs {
     /// Visits the pairs from `low` on, before `high`, in order or in the reverse of it.
     ///
     /// # Errors
-    /// What the store or `visit` says.
+    /// The error of the store or of `visit`.
     fn scan(
         &mut self,
         low: &[u8],
@@ -78,13 +78,13 @@ pub trait PairsEngine: Send + Sync {
     /// A session of the calling thread.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     fn session(&self) -> Result<Box<dyn PairsSession>>;
 
     /// Ends background work.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     fn settle(&self) -> Result<()>;
 }
 

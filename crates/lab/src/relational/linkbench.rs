@@ -157,7 +157,7 @@ impl Bench {
     /// Loads nodes, links and counts with several threads, and says how many rows and bytes.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     pub fn load(self: &Arc<Bench>, engine: &dyn Engine, threads: usize) -> Result<StepFigures> {
         let bench = Arc::clone(self);
         let pace = Pace {
@@ -192,7 +192,7 @@ impl Bench {
     /// Runs the mix.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     pub fn run(
         self: &Arc<Bench>,
         engine: &dyn Engine,

@@ -328,7 +328,7 @@ pub trait Connection: Send {
     /// Begins a transaction of several statements.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn begin(&mut self) -> Outcome<()> {
         self.run("BEGIN")
     }
@@ -344,7 +344,7 @@ pub trait Connection: Send {
     /// Rolls it back.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn rollback(&mut self) -> Outcome<()> {
         self.run("ROLLBACK")
     }

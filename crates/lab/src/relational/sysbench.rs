@@ -263,7 +263,7 @@ impl Bench {
     /// Fills the table.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     pub fn load(self: &Arc<Bench>, engine: &dyn Engine, threads: usize) -> Result<StepFigures> {
         let part = self.rows.div_ceil(threads.max(1) as u64);
         let pace = Pace {
@@ -285,7 +285,7 @@ impl Bench {
     /// Runs one microbenchmark.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     pub fn run(
         self: &Arc<Bench>,
         engine: &dyn Engine,
@@ -604,7 +604,7 @@ impl Worker for Client {
 /// Checks that table and index have the same rows; returns the differences, and the live bytes.
 ///
 /// # Errors
-/// What the engine says.
+/// The engine's error.
 pub fn verify(engine: &dyn Engine) -> Result<(Vec<String>, u64)> {
     let mut session = engine.session()?;
     let mut seen = [(0u64, 0i64); 2];

@@ -186,7 +186,7 @@ impl Bench {
     /// Loads the points in the order of time, all hosts of a time in a commit.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     pub fn load(&self, engine: &dyn Engine, threads: usize) -> Result<StepFigures> {
         let threads = threads.clamp(1, self.hosts.max(1) as usize);
         let pace = Pace {
@@ -208,7 +208,7 @@ impl Bench {
     /// Asks one kind of query.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     pub fn run(
         &self,
         engine: &dyn Engine,
@@ -318,7 +318,7 @@ impl QueryResult {
 /// Asks a query over the hosts from `host` on, with times from `from` on.
 ///
 /// # Errors
-/// What the engine says.
+/// The engine's error.
 pub fn ask(
     bench: &Bench,
     rows: &mut dyn Rows,

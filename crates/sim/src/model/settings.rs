@@ -67,7 +67,7 @@ const CHOICES: &[(&str, &[&str])] = &[
     ("allow_fallocate", &["true", "false"]),
 ];
 
-/// The same, drawn beside: what reads go by.
+/// Options that reads go by and their values, drawn beside the others.
 const READING: &[(&str, &[&str])] = &[
     (
         "filter_policy",

@@ -30,7 +30,7 @@ pub(super) enum Wake {
     All,
 }
 
-/// What a member does.
+/// The state of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MemberState {
     /// Running, or ready to.
@@ -48,7 +48,7 @@ struct Thread {
     /// Its last wait ended because time was up.
     timed_out: bool,
     baton: Arc<ThreadSignal>,
-    /// What begins it, until it has.
+    /// The thread that begins it, until it has.
     begin: Option<Begin>,
 }
 
@@ -88,7 +88,7 @@ impl ThreadSignal {
     }
 }
 
-/// What a run may take.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     until_ns: u64,

@@ -23,7 +23,7 @@ struct PendingRange<G> {
     group: G,
 }
 
-/// What waits for `published`.
+/// Ranges and threads that wait for `published`.
 #[derive(Debug)]
 struct Waiters<G> {
     early: Vec<PendingRange<G>>,

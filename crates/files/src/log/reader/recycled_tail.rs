@@ -22,7 +22,7 @@ pub(super) enum Leftover {
     Damage,
     /// The writer of the log has gone on since they were read.
     Changed,
-    /// What an older log left: this one ends here.
+    /// Bytes that an older log left: this one ends here.
     OlderLog,
 }
 
@@ -88,7 +88,7 @@ fn is_own_record(number: FileNo, bytes: &[u8]) -> bool {
             .is_some_and(|checked| crc32c(checked) == stored)
 }
 
-/// What an older log left from `offset` on.
+/// Damage for the bytes from `offset` on that an older log left.
 pub(in crate::log) fn of_older(offset: u64, bytes_dropped: u64) -> Damage {
     Damage {
         offset,

@@ -73,7 +73,7 @@ fn all(session: &mut dyn Session, scan: &Scan, visit: &mut dyn FnMut(&[Value])) 
 /// Looks at every row and every entry. Nothing else may run.
 ///
 /// # Errors
-/// What the engine says.
+/// The engine's error.
 pub fn verify(engine: &dyn Engine) -> Result<Verification> {
     let mut session = engine.session()?;
     let table = |table: usize| Scan {
