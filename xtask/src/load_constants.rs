@@ -204,7 +204,7 @@ mod tests {
                         | `A`, `B` | 1, 2 | `lsm/pace.rs` | measured |\n";
         let code = "const A: f64 = 3.0;\nconst B: u64 = 7;\nconst NAME: &str = \"\";";
         assert_eq!(findings(document, code), Findings::new());
-        let code = "const A: f64 = 3.0;\nconst C: Duration = X;";
+        let code = "const A: f64 = 3.0;\nconst C: Duration = Duration::from_secs(3);";
         let found = findings(document, code);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(

@@ -175,13 +175,13 @@ impl Context<'_> {
     }
 
     /// The slice that meets least in the last level for what it brings; a wider one where that is
-    /// better still. Below the trigger of level 0 there is little load: slices go down whatever
+    /// better still. With few tables of level 0 there is little load: slices go down whatever
     /// they meet, until the tree has its usual shape again.
     fn cheapest_slice(&self, top: Level) -> Option<Plan> {
         let slices = (0..self.files(top).len()).flat_map(|from| self.slices_from(top, from));
         let cheapest = slices.min_by(|a, b| a.overlap_ratio().total_cmp(&b.overlap_ratio()))?;
-        let trigger = self.policy.level0_file_num_compaction_trigger.max(0) as usize;
-        let may_wait = top > Level(1) && self.files(Level::L0).len() >= trigger;
+        let is_loaded = self.files(Level::L0).len() >= MIN_FILES_FOR_INTRA_L0;
+        let may_wait = top > Level(1) && is_loaded;
         if may_wait && cheapest.overlap_ratio() > self.max_overlap_ratio() {
             return None;
         }
