@@ -13,7 +13,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Expr, ExprBinary, ExprMethodCall, Lit};
 
-pub(crate) const DOCUMENT: &str = "docs/overload.md";
+const DOCUMENT: &str = "docs/overload.md";
 /// The heading above the table.
 const CHAPTER: &str = "## Numbers";
 /// Files and folders of the policy.
@@ -60,17 +60,12 @@ impl Numbers {
     /// Takes note of `expr` where it is a number that needs a name.
     fn look(&mut self, expr: &Expr) {
         let Expr::Lit(literal) = expr else { return };
-        let value = match &literal.lit {
-            Lit::Int(int) => int.base10_parse::<f64>(),
-            Lit::Float(float) => float.base10_parse::<f64>(),
+        let (value, text) = match &literal.lit {
+            Lit::Int(int) => (int.base10_parse::<f64>(), int.to_string()),
+            Lit::Float(float) => (float.base10_parse::<f64>(), float.to_string()),
             _ => return,
         };
         if value.is_ok_and(|value| !PLAIN.contains(&value)) {
-            let text = match &literal.lit {
-                Lit::Int(int) => int.to_string(),
-                Lit::Float(float) => float.to_string(),
-                _ => String::new(),
-            };
             self.unnamed.push((text, literal.span().start().line));
         }
     }
@@ -139,8 +134,13 @@ fn listed(document: &str, findings: &mut Findings) -> BTreeMap<(String, String),
 }
 
 /// Holds the table against the files; the line that `tidy` prints.
-pub(crate) fn check(document: &str, sources: &[Source], findings: &mut Findings) -> String {
-    let listed = listed(document, findings);
+pub(crate) fn check(
+    texts: &[(String, String)],
+    sources: &[Source],
+    findings: &mut Findings,
+) -> String {
+    let document = texts.iter().find(|(path, _)| path == DOCUMENT);
+    let listed = listed(document.map_or("", |(_, text)| text), findings);
     let mut declared = BTreeSet::new();
     for source in sources {
         let is_policy = POLICY.iter().any(|path| source.path.starts_with(path));
@@ -194,7 +194,8 @@ mod tests {
     fn findings(document: &str, code: &str) -> Findings {
         let path = "crates/lsm/src/pace.rs".to_owned();
         let mut findings = Findings::new();
-        check(document, &[Source::parse(path, code)], &mut findings);
+        let texts = [(DOCUMENT.to_owned(), document.to_owned())];
+        check(&texts, &[Source::parse(path, code)], &mut findings);
         findings
     }
 

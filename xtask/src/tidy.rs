@@ -208,11 +208,7 @@ pub(crate) fn run(root: &Path, bless: bool) -> io::Result<Findings> {
     let page = std::fs::read_to_string(root.join("ARCHITECTURE.md"))?;
     type_names::check(&sources, &page, &mut findings);
     paths::check(&texts, &sources, &mut findings);
-    let overload = std::fs::read_to_string(root.join(load_constants::DOCUMENT))?;
-    eprintln!(
-        "{}",
-        load_constants::check(&overload, &sources, &mut findings)
-    );
+    eprintln!("{}", load_constants::check(&texts, &sources, &mut findings));
     eprintln!("{}", figures::check(&texts, &sources, &mut findings));
     let (ledger_text, missing) = ledger::ledger(&sources);
     findings.extend(missing);

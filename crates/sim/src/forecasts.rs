@@ -9,7 +9,6 @@ use crate::model::judge::{Violation, ViolationKind};
 use crate::rng::Rng;
 use crate::run::{Counts, Failure, RunPart};
 use esker_lsm::forecast::paced::{Machine, PacedForecast, Second};
-use esker_lsm::forecast::{Workload, WriteOrder};
 use esker_lsm::load::{StallTriggers, Zone};
 use esker_lsm::pick::Policy;
 use esker_status::Result;
@@ -26,7 +25,6 @@ struct Shape {
     memtable: u64,
     slowdown: u64,
     stop: u64,
-    jobs: usize,
     machine: Machine,
     is_overloaded: bool,
 }
@@ -48,11 +46,11 @@ impl Shape {
             memtable,
             slowdown,
             stop: slowdown + 10 + rng.below(13),
-            jobs,
             machine: Machine {
                 offered,
                 compaction,
                 flush: 250e6,
+                jobs,
             },
             is_overloaded,
         }
@@ -66,17 +64,7 @@ impl Shape {
             stall_triggers: StallTriggers::new((self.slowdown as i64, self.stop as i64), (0, 0)),
             ..Policy::default()
         };
-        let load = Workload {
-            keys: 1_000_000,
-            entry_bytes: 432,
-            flush_bytes: self.memtable,
-            order: WriteOrder::AtRandom,
-            service: 0.0,
-            jobs: self.jobs,
-            level0_stop: usize::MAX,
-            rests: false,
-        };
-        PacedForecast::new(policy, load, self.machine)?.run(SECONDS)
+        PacedForecast::new(policy, 1_000_000, self.machine)?.run(SECONDS)
     }
 
     /// The first rule that one second breaks.

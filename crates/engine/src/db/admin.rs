@@ -150,6 +150,7 @@ impl Core {
 
     /// Tells of a family that is part of the database now.
     pub(crate) fn family_created(&self, family: &Arc<Family>) -> Result<()> {
+        self.writes.admission.refresh(family);
         self.log_family(family, self.trees.families.len() - 1);
         if seeded(Bug::FamilyBeforeOptions) {
             self.trees

@@ -47,10 +47,7 @@ impl Family {
             return known;
         }
         let options = self.options.load();
-        // The tree of a family that nobody has looked at is new.
-        if self.newest_assessment().is_some() {
-            esker_sync::check_may_take_long("an assessment of a tree");
-        }
+        esker_sync::check_may_take_long("an assessment of a tree");
         let policy = options.to_policy();
         let made = Arc::new(TreeAssessment {
             version: Arc::downgrade(version),

@@ -16,15 +16,15 @@ type ErasedCursors = Box<dyn Any + Send>;
 
 /// On a cache line of its own: threads park and take at every iterator.
 #[repr(align(64))]
-struct MetadataSlot(Mutex<Option<ErasedCursors>>);
+struct CursorSlot(Mutex<Option<ErasedCursors>>);
 
 /// The places of a view.
-pub(crate) struct ParkedCursors([MetadataSlot; PLACES]);
+pub(crate) struct ParkedCursors([CursorSlot; PLACES]);
 
 impl Default for ParkedCursors {
     fn default() -> Self {
         ParkedCursors(std::array::from_fn(|_| {
-            MetadataSlot(Mutex::new(Rank::LEAF, None))
+            CursorSlot(Mutex::new(Rank::LEAF, None))
         }))
     }
 }

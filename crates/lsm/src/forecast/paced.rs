@@ -15,12 +15,16 @@ use esker_format::FileNo;
 use esker_status::Result;
 use std::collections::{HashMap, VecDeque};
 
+/// Seconds between two looks at the tree.
 const STEP_S: f64 = 0.02;
+/// Memtables that may wait to be flushed.
 const MEMTABLES: usize = 2;
+/// Bytes of an entry: a key of 20, a value of 400, and what a table adds.
+const ENTRY_BYTES: u64 = 432;
 /// The drain to begin with, in bytes a second: RocksDB's `delayed_write_rate`.
 const FIRST_DRAIN: f64 = 16e6;
 
-/// Speeds of a machine, in bytes a second.
+/// Speeds of a machine, in bytes a second, and how many compactions it runs at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     /// Brought by writers that nothing holds back.
@@ -29,6 +33,8 @@ pub struct Machine {
     pub compaction: f64,
     /// Taken from memtables by a flush.
     pub flush: f64,
+    /// Compactions at once.
+    pub jobs: usize,
 }
 
 /// One second of writers.
@@ -83,15 +89,17 @@ impl std::fmt::Debug for PacedForecast {
 }
 
 impl PacedForecast {
-    /// A tree with every key once in its last level. Of `load` the service and the stop of level 0
-    /// are not used: the machine and the options say them.
-    pub fn new(policy: Policy, load: Workload, machine: Machine) -> Result<PacedForecast> {
+    /// A tree with every key once in its last level; they are overwritten at random.
+    pub fn new(policy: Policy, keys: u64, machine: Machine) -> Result<PacedForecast> {
         let load = Workload {
+            keys,
+            entry_bytes: ENTRY_BYTES,
             flush_bytes: policy.write_buffer_size,
             order: WriteOrder::AtRandom,
+            service: 0.0,
+            jobs: machine.jobs,
             level0_stop: usize::MAX,
             rests: false,
-            ..load
         };
         let triggers = policy.stall_triggers.with_memtables(MEMTABLES, 1);
         let mut tree = Forecast::new(policy, 7, load);
@@ -132,7 +140,8 @@ impl PacedForecast {
                 let now = self.reading(now_us);
                 let rate = self.pace.limit(&now, &limits, FIRST_DRAIN).bytes_per_s;
                 self.tree.paced = Zone::of(self.pace.load());
-                let is_stopped = self.triggers.level0.load(now.tables as f64) >= 2.0;
+                let runs = self.triggers.level0.load(now.tables as f64);
+                let is_stopped = Zone::of(runs) == Zone::Stop;
                 let rate = if is_stopped { 0.0 } else { rate };
                 let brought = (rate.min(self.machine.offered) * STEP_S).min(memtable - self.filled);
                 self.filled += brought;
@@ -177,7 +186,7 @@ impl PacedForecast {
             stack: tree.stack,
             tables: tree.tables,
             idle: tree.tables,
-            is_compaction_free: self.merges.len() < self.tree.load.jobs,
+            is_compaction_free: self.merges.len() < self.machine.jobs,
             drained: self.drained as u64,
             is_compacting: !self.merges.is_empty(),
             debt: tree.pending_compaction_bytes,

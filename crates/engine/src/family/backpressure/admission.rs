@@ -279,10 +279,10 @@ impl Admission {
         }
         let lock = family.gate.lock();
         let view = family.view_guard();
-        let assessed = family
-            .newest_assessment()
-            .unwrap_or_else(|| family.assessed(&view.version));
-        self.refresh_by(family, lock, &view, &assessed.tree);
+        // Who makes a family sets its gate first.
+        if let Some(assessed) = family.newest_assessment() {
+            self.refresh_by(family, lock, &view, &assessed.tree);
+        }
     }
 
     fn refresh_by(

@@ -137,7 +137,7 @@ fn servers_count_what_they_write() {
 
 /// Not a test: the owner that the next test kills.
 #[test]
-#[ignore = "is run by a_server_ends_when_its_owner_is_killed"]
+#[ignore = "another test runs it: cargo test -p esker-lab a_server_ends_when_its_owner_is_killed"]
 fn an_owner_that_waits() {
     let Ok(kind) = std::env::var("ESKER_LAB_TEST_OWNER") else {
         return;

@@ -16,20 +16,6 @@ fn policy(style: CompactionStyle, memtable: u64) -> Policy {
     }
 }
 
-fn forecast(policy: Policy, keys: u64, jobs: usize, machine: Machine) -> Result<PacedForecast> {
-    let load = Workload {
-        keys,
-        entry_bytes: 432,
-        flush_bytes: policy.write_buffer_size,
-        order: WriteOrder::AtRandom,
-        service: 0.0,
-        jobs,
-        level0_stop: usize::MAX,
-        rests: false,
-    };
-    PacedForecast::new(policy, load, machine)
-}
-
 fn mean(of: impl Iterator<Item = f64> + Clone) -> f64 {
     of.clone().sum::<f64>() / of.count().max(1) as f64
 }
@@ -117,8 +103,9 @@ fn writers_of_overloaded_trees_never_stand_still() -> Result<()> {
             offered: 400.0 * MB,
             compaction: speed * MB,
             flush: 250.0 * MB,
+            jobs,
         };
-        let mut store = forecast(policy(style, memtable * MIB), keys, jobs, machine)?;
+        let mut store = PacedForecast::new(policy(style, memtable * MIB), keys, machine)?;
         let seconds = store.run(400)?;
         let settled = seconds[130..].iter();
         let rate = mean(settled.clone().map(|s| s.written / MB));
@@ -146,9 +133,10 @@ fn writers_that_compactions_keep_up_with_go_freely() -> Result<()> {
             offered: offered * MB,
             compaction: 150.0 * MB,
             flush: 250.0 * MB,
+            jobs: 2,
         };
         let policy = policy(CompactionStyle::Level, memtable * MIB);
-        let mut store = forecast(policy, 10_000_000, 2, machine)?;
+        let mut store = PacedForecast::new(policy, 10_000_000, machine)?;
         let seconds = store.run(400)?;
         let paced: f64 = seconds.iter().map(|s| s.paced).sum();
         assert!(paced < 4.0, "paced for {paced} s of 400");
