@@ -215,7 +215,7 @@ natives! {
     fn Java_org_rocksdb_OptimisticTransactionDB_getBaseDB(env, db: jlong) -> jlong {
         let database = handles::hold::<Database>(db)?;
         let below = database.open()?.clone();
-        let make = || handles::give_owned(Database::new(below, Transactions::None), db);
+        let make = || handles::give_owned(Database::below(below, Transactions::None), db);
         Ok(*database.base.get_or_init(make))
     }
 

@@ -11,6 +11,7 @@ use crate::families::FamiliesArgs;
 use crate::forecast::ForecastArgs;
 use crate::load::LoadArgs;
 use crate::manifest::ManifestArgs;
+use crate::metrics::MetricsArgs;
 use crate::options::OptionsArgs;
 use crate::out::Out;
 use crate::repair::RepairArgs;
@@ -20,7 +21,7 @@ use crate::sst::SstArgs;
 use crate::wal::WalArgs;
 use crate::{
     access, backup, check, checkpoint, compact, destroy, families, forecast, load, manifest,
-    options, place, repair, say, scan, shape, sst, wal,
+    metrics, options, place, repair, say, scan, shape, sst, wal,
 };
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde_json::json;
@@ -166,6 +167,14 @@ Examples:
   esker families create --db=DB users
   esker families drop --db=DB users --yes")]
     Families(FamiliesArgs),
+    /// Print the sizes, levels and counts of a database as OpenMetrics text; read-only
+    #[command(after_help = "\
+For the textfile collector of an exporter, and for a look. Counts of a running program are in its
+memory: it calls Db::metrics, or runs with ESKER_STATS=127.0.0.1:PORT (docs/statistics.md).
+
+Example:
+  esker metrics DB > esker.prom")]
+    Metrics(MetricsArgs),
     /// Rewrite tables: drops deleted and overwritten entries, applies changed options
     #[command(after_help = "\
 Examples:
@@ -340,6 +349,7 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Scan(args) => scan::scan(args, &mut out),
         Command::Dump(args) => scan::dump(args, &mut out),
         Command::Families(args) => families::run(args, &mut out),
+        Command::Metrics(args) => metrics::run(args, &mut out),
         Command::Load(args) => load::run(args, &mut out),
         Command::Compact(args) => compact::run(args, &mut out),
         Command::Backup(args) => backup::run(args, &mut out),

@@ -20,6 +20,7 @@ mod fold;
 mod forecast;
 mod load;
 mod manifest;
+mod metrics;
 mod options;
 mod out;
 mod place;

@@ -14,6 +14,7 @@ mod info_log;
 mod log_line;
 mod logger;
 mod names;
+mod open_metrics;
 mod pending;
 mod perf;
 mod stall;
@@ -35,6 +36,7 @@ pub use info_log::{InfoLog, InfoLogOptions};
 pub use log_line::timestamp;
 pub use logger::{Logger, StderrLogger, as_information};
 pub use names::{HistogramId, Ticker};
+pub use open_metrics::{MetricKind, MetricLabels, MetricText, OPEN_METRICS_TYPE, metric_name};
 pub use pending::{Pending, PendingEvent};
 pub use perf::perf_measures;
 pub use perf::{
