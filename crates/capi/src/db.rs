@@ -149,7 +149,8 @@ pub(crate) struct OpenRequest {
 impl OpenRequest {
     /// The default family alone.
     pub(crate) fn default_only(options: *const rocksdb_options_t) -> Result<OpenRequest> {
-        let options = shared(options)?.options.clone();
+        let mut options = shared(options)?.options.clone();
+        esker_process::share_memory(&mut options.db, || 0)?;
         let families = vec![FamilyDescriptor::new("default", options.family.clone())];
         Ok(OpenRequest { options, families })
     }
@@ -167,10 +168,9 @@ impl OpenRequest {
             let options = shared(*options)?.options.family.clone();
             families.push(FamilyDescriptor::new(text(*name)?, options));
         }
-        Ok(OpenRequest {
-            options: shared(options)?.options.clone(),
-            families,
-        })
+        let mut options = shared(options)?.options.clone();
+        esker_process::share_memory(&mut options.db, || 0)?;
+        Ok(OpenRequest { options, families })
     }
 }
 

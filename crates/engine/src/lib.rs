@@ -66,8 +66,8 @@ pub use esker_sync::memory::{Allocator, declare_allocator};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};
 pub use memory::{
-    BudgetDecision, BudgetReason, BudgetSide, BudgetSlopes, BudgetState, MemoryBudget,
-    MemoryBudgetOptions, SstFileManager, WriteBufferManager,
+    BudgetDecision, BudgetReason, BudgetSide, BudgetSlopes, BudgetSource, BudgetState,
+    MemoryBudget, MemoryBudgetOptions, SstFileManager, WriteBufferManager,
 };
 pub use metadata::{
     BlobMeta, ExportedFiles, FamilyMeta, FamilyMetaOptions, LevelMeta, LiveFileMeta,

@@ -110,7 +110,12 @@ fn memory_follows_writes_then_reads_then_writes() -> Result<()> {
         std::thread::sleep(Duration::from_millis(20));
     }
     let shown = db.property("rocksdb.esker.memory-budget").expect("text");
-    for part in ["total: 32.0 MB", "block cache: ", "memtables: ", "others: "] {
+    for part in [
+        "total: 32.0 MB",
+        "block caches: ",
+        "memtables: ",
+        "others: ",
+    ] {
         assert!(shown.contains(part), "{shown}");
     }
     assert!(shown.contains("to the memtables: it saves more"), "{shown}");

@@ -10,6 +10,7 @@ use crate::address::StatsAddress;
 use crate::connection::{Connection, Progress, response};
 use crate::databases::{Databases, OpenDatabase};
 use crate::listener::listen;
+use crate::memory::log_budget;
 use crate::request::View;
 use crate::switches::switches;
 use crate::{page, report, sys};
@@ -85,6 +86,7 @@ impl Server {
 /// Takes note of a database that was opened. The first one begins the server, if the switches ask
 /// for it; what is wrong with them is a warning in its LOG.
 pub fn opened(db: &Db) -> OpenDatabase {
+    log_budget(db);
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     let server = SERVER.get_or_init(|| {
         let switches = switches();

@@ -12,6 +12,8 @@ use esker_sync::OnceLock;
 pub struct Switches {
     /// `ESKER_STATS`: where statistics are served; empty for nowhere.
     pub stats: String,
+    /// `ESKER_MEMORY`: the budget of all databases; empty for none.
+    pub memory: String,
     /// `ESKER_STATS_REMOTE=1`: other machines may ask for them.
     pub stats_remote: bool,
 }
@@ -23,6 +25,7 @@ impl Switches {
             value.to_string_lossy().into_owned()
         };
         Switches {
+            memory: text("ESKER_MEMORY"),
             stats: text("ESKER_STATS"),
             stats_remote: text("ESKER_STATS_REMOTE") == "1",
         }
