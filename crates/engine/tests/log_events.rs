@@ -119,7 +119,8 @@ fn the_events_of_a_database_are_as_described() {
     }
     let whole = CompactRangeOptions::default();
     db.compact_range(None, None).expect("compacts");
-    db.compact_range_opt(&family, None, None, &whole).expect("compacts");
+    db.compact_range_opt(&family, None, None, &whole)
+        .expect("compacts");
     let file = dir.path().join("outside.sst");
     let mut writer = SstFileWriter::new(&options()).expect("creates");
     writer.open(&file).expect("creates");
