@@ -6,6 +6,8 @@
 
 #[path = "common/loaded.rs"]
 mod loaded;
+#[path = "common/program.rs"]
+mod program;
 
 use loaded::{directory, ours};
 use std::fs;
@@ -23,35 +25,7 @@ use tempfile::TempDir;
 /// The C program, which was linked with the library; `None` where there is no compiler.
 fn program() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<(TempDir, PathBuf)>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        let dir = tempfile::tempdir().expect("a directory");
-        // As an installation has it; cargo's own directory may be closed to other users.
-        let library = dir.path().join("librocksdb.so");
-        fs::copy(ours(), &library).expect("copies");
-        symlink("librocksdb.so", dir.path().join("librocksdb.so.11")).expect("links");
-        let program = dir.path().join("stats_program");
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut cc = Command::new("cc");
-        cc.args(["-O1", "-Wall", "-Werror", "-pthread", "-o"])
-            .arg(&program);
-        cc.arg(root.join("tests/stats_program.c"));
-        cc.arg("-I")
-            .arg(root.join("include"))
-            .arg("-L")
-            .arg(dir.path());
-        cc.arg("-lrocksdb")
-            .arg(format!("-Wl,-rpath,{}", dir.path().display()));
-        match cc.status() {
-            Ok(status) => assert!(status.success(), "the program compiles"),
-            Err(_) => {
-                println!("skipped: cc is not installed");
-                return None;
-            }
-        }
-        let all = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(dir.path(), all).expect("a mode");
-        Some((dir, program))
-    });
+    let built = BUILT.get_or_init(|| program::compile("stats_program.c"));
     built.as_ref().map(|(_, program)| program.as_path())
 }
 

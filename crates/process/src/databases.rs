@@ -68,19 +68,19 @@ impl Databases {
         state.reports += 1;
         let open: Vec<DbRef> = state.open.iter().map(|(_, db)| db.clone()).collect();
         drop(state);
-        let _ended = Ended(self);
+        let _guard = ReportGuard(self);
         let mut open: Vec<Db> = open.iter().filter_map(Db::of).collect();
         open.retain(|db| !db.is_closed());
-        // Dropped before `_ended`.
+        // Dropped before `_guard`.
         let open = open;
         body(&open)
     }
 }
 
 /// Tells that a report has ended, also if it panicked.
-struct Ended<'a>(&'a Databases);
+struct ReportGuard<'a>(&'a Databases);
 
-impl Drop for Ended<'_> {
+impl Drop for ReportGuard<'_> {
     fn drop(&mut self) {
         self.0.state.lock().reports -= 1;
         self.0.report_ended.notify_all();

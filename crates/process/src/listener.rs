@@ -1,9 +1,9 @@
 //! Taking the address: a port, or a socket of the filesystem that its owner alone may use.
 //!
-//! A socket is made under a name of its own beside the path, with mode 0600 from the beginning, and
-//! takes the path's name when it is ready: nobody meets one that does not answer. It takes the place
-//! of a socket of the same user that nobody answers on, and of nothing else. Whether the one that
-//! was replaced is the one that was looked at is checked afterwards, and undone if it is not.
+//! A socket is made under a name of its own beside the path, with mode 0600 from the beginning. It
+//! takes the path's name when it is ready: nobody meets one that does not answer. It replaces a
+//! socket of the same user that nobody answers on, and nothing else. What was replaced is compared
+//! afterwards with what was looked at; if it is another, that is undone.
 
 use crate::address::StatsAddress;
 use rustix::fs::{self, AtFlags, FileType, Mode, RenameFlags, Stat};
@@ -53,9 +53,9 @@ fn tcp(address: SocketAddr) -> Result<(OwnedFd, String), Errno> {
 }
 
 /// A socket's path, which is removed again unless the socket was given its place.
-struct Draft(PathBuf);
+struct SocketFile(PathBuf);
 
-impl Drop for Draft {
+impl Drop for SocketFile {
     fn drop(&mut self) {
         let _gone = fs::unlink(&self.0);
     }
@@ -79,7 +79,7 @@ fn unix(path: &Path) -> Result<OwnedFd, String> {
         }
         bound => bound.map_err(why)?,
     }
-    let draft = Draft(draft);
+    let draft = SocketFile(draft);
     fs::chmodat(fs::CWD, &draft.0, Mode::RUSR | Mode::WUSR, AtFlags::empty()).map_err(why)?;
     net::listen(&socket, BACKLOG).map_err(why)?;
     match fs::renameat_with(fs::CWD, &draft.0, fs::CWD, path, RenameFlags::NOREPLACE) {

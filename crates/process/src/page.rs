@@ -76,3 +76,59 @@ pub(crate) fn html(report: &Report) -> String {
     out.push_str("</main>\n</body>\n</html>\n");
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The part of the light that a colour gives back, as WCAG 2 defines it.
+    fn luminance(colour: &str) -> f64 {
+        let hex = colour.trim_start_matches('#');
+        let digit = |at: usize| {
+            let width = hex.len() / 3;
+            let part = hex[at * width..(at + 1) * width].repeat(2 / width);
+            let c = f64::from(u8::from_str_radix(&part, 16).expect("digits")) / 255.0;
+            if c <= 0.04045 {
+                c / 12.92
+            } else {
+                ((c + 0.055) / 1.055).powf(2.4)
+            }
+        };
+        0.2126 * digit(0) + 0.7152 * digit(1) + 0.0722 * digit(2)
+    }
+
+    fn contrast(a: &str, b: &str) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    /// The colours, light and dark, of `property` in the rule of `selector`.
+    fn colours(selector: &str, property: &str) -> [&'static str; 2] {
+        let rule = STYLE
+            .split('}')
+            .find_map(|r| r.trim().strip_prefix(selector)?.strip_prefix('{'));
+        let rule = rule.unwrap_or_else(|| panic!("no rule {selector}"));
+        let value = rule
+            .split(';')
+            .find_map(|d| d.strip_prefix(property)?.strip_prefix(':'));
+        let both = value.and_then(|v| v.strip_prefix("light-dark(")?.strip_suffix(')'));
+        let (light, dark) = both.and_then(|b| b.split_once(',')).expect("two colours");
+        [light, dark]
+    }
+
+    #[test]
+    fn text_stands_out_in_light_and_in_dark() {
+        for at in 0..2 {
+            let page = colours("body", "background")[at];
+            let boxes = colours("pre", "background")[at];
+            for (selector, behind) in [("body", page), ("body", boxes), ("dt", page), ("a", page)] {
+                let ratio = contrast(colours(selector, "color")[at], behind);
+                assert!(
+                    ratio >= 7.0 || (selector != "body" && ratio >= 4.5),
+                    "{selector} {ratio}"
+                );
+            }
+        }
+        assert!((contrast("#000", "#ffffff") - 21.0).abs() < 1e-9);
+    }
+}

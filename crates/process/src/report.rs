@@ -62,7 +62,7 @@ fn database(db: &Db) -> DatabaseReport {
                 "no writer was held back\n",
             ),
         ),
-        ("Slowest operations".to_owned(), slowest(db)),
+        ("Times of operations".to_owned(), slowest(db)),
     ];
     for family in &families {
         let name = family.name();

@@ -1,8 +1,8 @@
 //! The server of statistics: one thread, which waits for clients and answers one after the other.
 //!
 //! It has [`CONNECTIONS`] at most, and turns further ones away. The thread takes no signal, writes
-//! without SIGPIPE, and lives as long as the process. A child of a fork has no such thread and gives
-//! its descriptors up. A report that panics is an answer 500.
+//! without SIGPIPE, and lives as long as the process. A child of a fork has no such thread and
+//! gives its descriptors up. A report that panics is an answer 500.
 //!
 //! Thread-safety: [`opened`] may be called by any thread; everything else belongs to the server's.
 
@@ -53,7 +53,7 @@ impl Server {
         let (socket, at) = listen(address)?;
         sys::children_give_up_descriptors();
         sys::note_descriptor(socket.as_raw_fd());
-        let mut serving = Serving {
+        let mut serving = ServerState {
             listener: socket,
             databases: Arc::clone(&databases),
             connections: Vec::new(),
@@ -117,7 +117,7 @@ pub fn opened(db: &Db) -> OpenDatabase {
 }
 
 /// The state of the thread.
-struct Serving {
+struct ServerState {
     listener: OwnedFd,
     databases: Arc<Databases>,
     connections: Vec<Connection>,
@@ -127,7 +127,7 @@ struct Serving {
     paused_until_us: u64,
 }
 
-impl Serving {
+impl ServerState {
     fn run(&mut self) {
         loop {
             let (is_listener_ready, ready) = self.wait();

@@ -311,7 +311,8 @@ fn hostile_clients_are_cut_off() {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(8) && slow.write_all(b"G").is_ok() {
         std::thread::sleep(Duration::from_millis(100));
-        served_others(&served, begun);
+        // Others are served meanwhile.
+        served.is_well();
     }
     assert!(rest(&mut slow).is_empty());
     assert!(
@@ -319,13 +320,6 @@ fn hostile_clients_are_cut_off() {
         "it had its time"
     );
     served.is_well();
-}
-
-/// Others are served meanwhile.
-fn served_others(served: &Served, begun: Instant) {
-    if begun.elapsed().as_millis() % 5 == 0 {
-        served.is_well();
-    }
 }
 
 #[test]
@@ -469,4 +463,66 @@ fn the_thread_takes_no_signal() {
     }
     let own = blocked(Path::new("/proc/thread-self")).expect("a mask");
     assert_eq!(own & 1 << 14, 0, "who began it has its mask again");
+}
+
+/// `cargo test -p esker-process page_in_a_browser -- --ignored --nocapture`. Says so when it skips.
+/// With `ESKER_PICTURES=DIR` the pictures are kept.
+#[test]
+#[ignore = "needs chromium"]
+fn page_in_a_browser() {
+    use std::process::Command;
+    let served = served();
+    let _listed = served.databases.add(&served.db);
+    let kept = std::env::var_os("ESKER_PICTURES").map(std::path::PathBuf::from);
+    let pictures = kept.unwrap_or_else(|| served.dir.path().to_path_buf());
+    let url = format!("http://{}/", served.at);
+    for (width, scheme) in [
+        (360, "light"),
+        (1280, "light"),
+        (360, "dark"),
+        (1280, "dark"),
+    ] {
+        let picture = pictures.join(format!("stats-{width}-{scheme}.png"));
+        let mut chromium = Command::new("chromium");
+        chromium.args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+        ]);
+        chromium.arg(format!(
+            "--user-data-dir={}",
+            served.dir.path().join("profile").display()
+        ));
+        chromium.arg(format!("--window-size={width},1400"));
+        if scheme == "dark" {
+            chromium.arg("--blink-settings=preferredColorScheme=0");
+        }
+        chromium
+            .arg(format!("--screenshot={}", picture.display()))
+            .arg(&url);
+        let Ok(output) = chromium.output() else {
+            println!("skipped: chromium is not installed");
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert!(!said.contains("CONSOLE"), "the console is empty: {said}");
+        assert!(fs::metadata(&picture).expect("a picture").len() > 10_000);
+    }
+    // The console shows what a page does wrong: this address is not served.
+    let mut chromium = Command::new("chromium");
+    chromium.args([
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+    ]);
+    chromium.arg(format!(
+        "--user-data-dir={}",
+        served.dir.path().join("profile").display()
+    ));
+    chromium.args(["--dump-dom", &format!("{url}nothing")]);
+    let output = chromium.output().expect("it is there");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("there are /, /text and /metrics"));
 }

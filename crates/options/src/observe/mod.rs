@@ -5,6 +5,8 @@
 //! cheap when it is not used: statistics and listeners are absent unless given, timings are off
 //! unless a thread asks for them.
 
+#[cfg(any(feature = "log", feature = "tracing"))]
+mod bridges;
 mod catalogue;
 mod db_ref;
 mod event_log;
@@ -23,6 +25,10 @@ mod table_watch;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "log")]
+pub use bridges::LogLogger;
+#[cfg(feature = "tracing")]
+pub use bridges::TracingLogger;
 pub use db_ref::DbRef;
 pub use event_log::{EVENT_LOG_PREFIX, EventLine};
 pub use events::{

@@ -230,7 +230,7 @@ fn digits(out: &mut String, mut value: u64) {
             break;
         }
     }
-    out.extend(text[at..].iter().map(|d| char::from(*d)));
+    out.push_str(std::str::from_utf8(&text[at..]).unwrap_or_default());
 }
 
 #[cfg(test)]

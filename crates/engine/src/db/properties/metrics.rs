@@ -53,7 +53,7 @@ impl Db {
     pub fn metrics_of(databases: &[&Db]) -> String {
         let databases = named(databases);
         let families: usize = databases.iter().map(|d| d.families.len()).sum();
-        let mut text = MetricText::with_capacity(64 << 10 | families * 6000);
+        let mut text = MetricText::with_capacity((64 << 10) + families * 3000);
         about(&mut text, &databases);
         of_databases(&mut text, &databases);
         of_families(&mut text, &databases);
@@ -253,7 +253,8 @@ fn stalls(text: &mut MetricText, databases: &[Database<'_>]) {
             of_families.extend(rows(&subject.family.stalls, &subject.labels, false));
         }
     }
-    let figures: [(&str, fn(&StallRow) -> u64); 3] = [
+    type Figure = fn(&StallRow) -> u64;
+    let figures: [(&str, Figure); 3] = [
         ("times", |r| r.times),
         ("micros", |r| r.stall_us),
         ("writers-micros", |r| r.writers_us),
