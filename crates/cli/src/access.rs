@@ -96,12 +96,10 @@ pub(crate) fn get(args: &GetArgs, out: &mut Out) -> Outcome {
         return Err(Error::not_found(format!("key {:?}", args.key)).into());
     };
     if !out.is_json() {
-        out.bytes(&args.hex.show_value(&value))?;
+        out.stored(&args.hex.show_value(&value))?;
         return out.bytes(b"\n");
     }
-    out.object(|| {
-        json!({"type": "entry", "key": args.hex.json_key(&key), "value": args.hex.json_value(&value)})
-    })
+    out.object(|| args.hex.entry("entry", &key, Some(&value)))
 }
 
 fn done(out: &mut Out, written: u32) -> Outcome {

@@ -3,7 +3,7 @@
 use crate::directory::{FileAt, files_of};
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
-use crate::text::{TextFormat, hex};
+use crate::text::{TextFormat, hex, plural};
 use clap::{Args, ValueEnum};
 use esker_env::{FileSystem, PosixFs, ReadOptions};
 use esker_files::log::{
@@ -155,7 +155,11 @@ fn show(args: &WalArgs, log: &FileAt, out: &mut Out, damaged: &mut bool) -> Outc
             Item::End => break false,
         }
     };
-    out.line(format!("         {batches} batches, {records} records"))?;
+    out.line(format!(
+        "         {}, {}",
+        plural(batches, "batch"),
+        plural(records, "record")
+    ))?;
     out.object(|| json!({"type": "log_end", "batches": batches, "records": records}))?;
     Ok(stop)
 }
@@ -199,10 +203,11 @@ fn next(reader: &mut LogReader, mode: Option<Mode>) -> Result<Item> {
 }
 
 fn show_damage(what: &str, d: &Damage, out: &mut Out) -> Outcome {
-    out.line(format!(
-        "{:>8} {what}: {} ({} bytes dropped)",
-        d.offset, d.reason, d.bytes_dropped
-    ))?;
+    let dropped = match d.bytes_dropped {
+        0 => String::new(),
+        n => format!(" ({} dropped)", plural(n, "byte")),
+    };
+    out.line(format!("{:>8} {what}: {}{dropped}", d.offset, d.reason))?;
     out.object(|| {
         json!({"type": "damage", "what": what, "offset": d.offset, "reason": d.reason,
             "bytes_dropped": d.bytes_dropped})
