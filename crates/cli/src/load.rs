@@ -61,7 +61,8 @@ pub(crate) fn run(args: &LoadArgs, out: &mut Out) -> Outcome {
     failure.map_or(Ok(()), |e| Err(e.into()))
 }
 
-fn open_input(path: Option<&Path>) -> Result<Box<dyn BufRead>> {
+/// The lines of a file, or of standard input.
+pub(crate) fn open_input(path: Option<&Path>) -> Result<Box<dyn BufRead>> {
     Ok(match path {
         None => Box::new(io::stdin().lock()),
         Some(path) => {
@@ -125,10 +126,11 @@ fn lines(
     }
 }
 
-type Pair = (Vec<u8>, Vec<u8>);
+/// Key and value.
+pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
 /// Key and value of a line; `None` for the line that ends a dump, and for empty lines.
-fn pair(hex: HexArgs, line: &[u8]) -> Result<Option<Pair>> {
+pub(crate) fn pair(hex: HexArgs, line: &[u8]) -> Result<Option<Pair>> {
     let Some(at) = line.windows(ARROW.len()).position(|w| w == ARROW) else {
         if line.is_empty() || line.starts_with(TRAILER) {
             return Ok(None);
@@ -152,7 +154,7 @@ fn pair(hex: HexArgs, line: &[u8]) -> Result<Option<Pair>> {
 }
 
 /// Key and value of a line of `esker dump --json`; `None` for lines that hold no entry.
-fn pair_of_json(hex: HexArgs, line: &[u8]) -> Result<Option<Pair>> {
+pub(crate) fn pair_of_json(hex: HexArgs, line: &[u8]) -> Result<Option<Pair>> {
     if line.is_empty() {
         return Ok(None);
     }

@@ -3,7 +3,7 @@
 use crate::directory::{FileAt, files_of};
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
-use crate::text::{TextFormat, hex, plural};
+use crate::text::{TextFormat, plural, put_bytes};
 use clap::{Args, ValueEnum};
 use esker_env::{FileSystem, PosixFs, ReadOptions};
 use esker_files::log::{
@@ -12,7 +12,7 @@ use esker_files::log::{
 use esker_format::batch::{BatchReader, Record};
 use esker_format::file_name::FileKind;
 use esker_status::{Error, Result};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a value that a listing shows unless told otherwise.
@@ -327,14 +327,12 @@ fn record_text(record: &Record<'_>, hex_keys: bool, value: TextFormat) -> String
 
 fn record_json(record: &Record<'_>, hex_form: bool) -> Value {
     let (kind, parts) = parts(record);
-    let mut out = json!({"type": "record", "kind": kind, "family": record.family().map(|f| f.0)});
+    let mut out = Map::new();
+    out.insert("type".to_owned(), "record".into());
+    out.insert("kind".to_owned(), kind.into());
+    out.insert("family".to_owned(), json!(record.family().map(|f| f.0)));
     for (name, bytes) in parts {
-        let text = if is_binary(name) {
-            hex(bytes)
-        } else {
-            TextFormat::whole(hex_form).show(bytes)
-        };
-        out[name] = json!(text);
+        put_bytes(&mut out, name, bytes, hex_form || is_binary(name));
     }
-    out
+    Value::Object(out)
 }
