@@ -366,6 +366,7 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::E
         json: is_json(&placed, command),
         takes_set: takes("set"),
         takes_create: takes("create-if-missing"),
+        is_quiet: false,
     });
     let matches = root.clone().try_get_matches_from(placed)?;
     Cli::from_arg_matches(&matches)

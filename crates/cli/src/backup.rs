@@ -354,8 +354,8 @@ fn show(info: &BackupInfo, files: bool, out: &mut Out) -> Outcome {
     })
 }
 
-/// A time in Unix seconds, as a date in UTC.
-fn when(unix: u64) -> String {
+/// Year, month and day in UTC of a time in Unix seconds.
+pub(crate) fn date(unix: u64) -> (u64, u64, u64) {
     // Days since 0000-03-01, so that a leap day ends a year (Howard Hinnant, "chrono-compatible
     // low-level date algorithms").
     let days = unix / 86_400 + 719_468;
@@ -368,12 +368,18 @@ fn when(unix: u64) -> String {
     } else {
         shifted - 9
     };
-    let (h, m, s) = (unix / 3_600 % 24, unix / 60 % 60, unix % 60);
-    format!(
-        "{:04}-{month:02}-{:02} {h:02}:{m:02}:{s:02} UTC",
+    (
         year + era * 400 + u64::from(month <= 2),
+        month,
         in_year - (153 * shifted + 2) / 5 + 1,
     )
+}
+
+/// A time in Unix seconds, as a date in UTC.
+fn when(unix: u64) -> String {
+    let (year, month, day) = date(unix);
+    let (h, m, s) = (unix / 3_600 % 24, unix / 60 % 60, unix % 60);
+    format!("{year:04}-{month:02}-{day:02} {h:02}:{m:02}:{s:02} UTC")
 }
 
 fn list(dir: &Path, files: bool, out: &mut Out) -> Outcome {

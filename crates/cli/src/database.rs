@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct DbArgs {
     /// The database's directory
     #[arg(long, value_name = "DB")]
-    db: PathBuf,
+    pub(crate) db: PathBuf,
     /// The column family
     #[arg(
         long,
@@ -33,28 +33,28 @@ pub(crate) struct DbArgs {
         value_name = "NAME",
         default_value = "default"
     )]
-    column_family: String,
+    pub(crate) column_family: String,
     /// Set an option by RocksDB's name; can be given often. `esker options explain` lists the names
     #[arg(long, value_name = "NAME=VALUE")]
-    set: Vec<String>,
+    pub(crate) set: Vec<String>,
     /// Take options from this OPTIONS file instead of the database's own
     #[arg(long, alias = "options_file", value_name = "FILE")]
     options_file: Option<PathBuf>,
     /// Start from default options instead of the database's own OPTIONS file
     #[arg(long, conflicts_with = "options_file")]
-    default_options: bool,
+    pub(crate) default_options: bool,
     /// Go on at options of the file that nobody knows, without them
     #[arg(long, alias = "ignore_unknown_options")]
-    ignore_unknown_options: bool,
+    pub(crate) ignore_unknown_options: bool,
     /// Values end in the second at which they were written, and live for SECONDS (0: for ever).
     /// Not needed where the OPTIONS file says so
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true,
         default_missing_value = "0")]
-    ttl: Option<i32>,
+    pub(crate) ttl: Option<i32>,
     /// Read as a secondary instance, whose LOG goes into DIR; another process may have the database
     /// open
     #[arg(long, alias = "secondary_path", value_name = "DIR")]
-    secondary_path: Option<PathBuf>,
+    pub(crate) secondary_path: Option<PathBuf>,
 }
 
 /// Whether the database may be made.
@@ -70,13 +70,13 @@ pub(crate) struct CreateArgs {
 pub(crate) struct HexArgs {
     /// Keys and values are hexadecimal: 0x and two digits for each byte
     #[arg(long)]
-    hex: bool,
+    pub(crate) hex: bool,
     /// Keys are hexadecimal
     #[arg(long, alias = "key_hex")]
-    key_hex: bool,
+    pub(crate) key_hex: bool,
     /// Values are hexadecimal
     #[arg(long, alias = "value_hex")]
-    value_hex: bool,
+    pub(crate) value_hex: bool,
 }
 
 impl HexArgs {
@@ -159,6 +159,20 @@ impl Open {
 }
 
 impl DbArgs {
+    /// The database at `db`, opened as it is.
+    pub(crate) fn at(db: PathBuf) -> DbArgs {
+        DbArgs {
+            db,
+            column_family: "default".to_owned(),
+            set: Vec::new(),
+            options_file: None,
+            default_options: false,
+            ignore_unknown_options: false,
+            ttl: None,
+            secondary_path: None,
+        }
+    }
+
     /// The database's directory.
     pub(crate) fn path(&self) -> &Path {
         &self.db

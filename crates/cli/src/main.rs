@@ -24,6 +24,7 @@ mod histogram;
 mod idump;
 mod inspect;
 mod internal_entries;
+mod ldb;
 mod load;
 mod manifest;
 mod manual;
@@ -34,10 +35,12 @@ mod place;
 mod progress;
 mod recompress;
 mod repair;
+mod rocks_text;
 mod say;
 mod scan;
 mod shape;
 mod sst;
+mod sst_dump;
 mod sst_scan;
 mod text;
 mod times;
@@ -55,7 +58,17 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     #[cfg(feature = "jemalloc")]
     esker::declare_allocator(esker::Allocator::Jemalloc);
-    let cli = match args::parse(std::env::args_os()) {
+    // The names that `cargo xtask install --links` gives the program.
+    let args: Vec<_> = std::env::args_os().collect();
+    let own = args.first().map(std::path::Path::new);
+    let own = own.and_then(|path| path.file_name()).unwrap_or_default();
+    if own == "ldb" {
+        return ldb::main(&args[1..]);
+    }
+    if own == "sst_dump" {
+        return sst_dump::main(&args[1..]);
+    }
+    let cli = match args::parse(args.into_iter()) {
         Ok(cli) => cli,
         Err(e) => return args::refused(&e),
     };

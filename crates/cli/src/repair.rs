@@ -105,7 +105,7 @@ fn salvaged(table: &SalvagedTable) -> Value {
 }
 
 /// Reads the OPTIONS file, where it can be used: repair must not need it.
-fn options(dir: &Directory) -> Outcome<(Options, Vec<FamilyDescriptor>)> {
+pub(crate) fn options(dir: &Directory) -> Outcome<(Options, Vec<FamilyDescriptor>)> {
     let mut options = Options::new();
     let mut families = Vec::new();
     if let Some((path, loaded)) = &dir.options {

@@ -20,6 +20,8 @@ pub(crate) struct MessageStyle {
     pub(crate) takes_set: bool,
     /// The command takes `--create-if-missing`.
     pub(crate) takes_create: bool,
+    /// Notes are not given.
+    pub(crate) is_quiet: bool,
 }
 
 static MANNER: OnceLock<MessageStyle> = OnceLock::new();
@@ -57,6 +59,11 @@ fn manner() -> MessageStyle {
 fn put(text: &str) {
     // There is no other place to tell of a failure.
     let _unread = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A line as it is, of a program with lines of its own.
+pub(crate) fn plain(text: &str) {
+    put(text);
 }
 
 fn say(kind: &str, text: &str, object: impl FnOnce() -> Value) {
@@ -123,6 +130,9 @@ pub(crate) fn warning(text: &str) {
 
 /// Something worth a line.
 pub(crate) fn note(text: &str) {
+    if manner().is_quiet {
+        return;
+    }
     say(
         "note",
         text,
