@@ -75,15 +75,26 @@ struct DumpCall {
 /// What the command line asks for.
 enum Asked {
     Run(Box<DumpCall>),
-    /// Prints this and ends with a code.
-    Said(String, u8),
+    /// Prints this and ends.
+    Said(String),
     /// Complains and ends.
-    Wrong(String, bool),
+    Wrong(String, Ending),
+}
+
+/// How a program with wrong arguments ends.
+#[derive(Clone, Copy, PartialEq)]
+enum Ending {
+    /// With 1.
+    One,
+    /// With the help, and 1.
+    Help,
+    /// With -1.
+    Minus,
 }
 
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> std::result::Result<T, Asked> {
     text.parse()
-        .map_err(|_| Asked::Wrong(format!("{name}: {text:?} is not a number"), false))
+        .map_err(|_| Asked::Wrong(format!("{name}: {text:?} is not a number"), Ending::One))
 }
 
 fn parse(args: &[OsString]) -> std::result::Result<DumpCall, Asked> {
@@ -105,7 +116,7 @@ fn parse(args: &[OsString]) -> std::result::Result<DumpCall, Asked> {
     let (mut from, mut prefix) = (None, None);
     for arg in args {
         let text = arg.to_string_lossy();
-        let unknown = || Asked::Wrong(format!("Unrecognized argument '{text}'\n"), true);
+        let unknown = || Asked::Wrong(format!("Unrecognized argument '{text}'\n"), Ending::Help);
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (text.as_ref(), None),
@@ -122,13 +133,13 @@ fn parse(args: &[OsString]) -> std::result::Result<DumpCall, Asked> {
             ("--compression_use_zstd_finalize_dict", None) => {
                 call.compression.use_zstd_dict_trainer = false;
             }
-            ("--help", None) => return Err(Asked::Said(HELP.to_owned(), 0)),
+            ("--help", None) => return Err(Asked::Said(HELP.to_owned())),
             ("--version", None) => {
                 let own = env!("CARGO_PKG_VERSION");
                 let text = format!(
                     "sst_dump (RocksDB) 7.8.3 (commands and lines; the program is esker {own})\n"
                 );
-                return Err(Asked::Said(text, 0));
+                return Err(Asked::Said(text));
             }
             ("--file", Some(_)) => {
                 use std::os::unix::ffi::OsStringExt;
@@ -147,7 +158,8 @@ fn parse(args: &[OsString]) -> std::result::Result<DumpCall, Asked> {
                 for one in value.split(',') {
                     let codec = Codec::from_option_name(one).filter(|c| c.is_supported());
                     let wrong = format!("{one} is not a valid CompressionType");
-                    call.codecs.push(codec.ok_or(Asked::Wrong(wrong, false))?);
+                    call.codecs
+                        .push(codec.ok_or(Asked::Wrong(wrong, Ending::One))?);
                 }
             }
             ("--compression_level_from", Some(value)) => {
@@ -167,21 +179,21 @@ fn parse(args: &[OsString]) -> std::result::Result<DumpCall, Asked> {
             ("--env_uri" | "--fs_uri", Some("")) => {}
             ("--env_uri" | "--fs_uri", Some(_)) => {
                 let text = format!("{name} is refused: tables are read from this machine's disks");
-                return Err(Asked::Wrong(text, false));
+                return Err(Asked::Wrong(text, Ending::One));
             }
             _ => return Err(unknown()),
         }
     }
     if prefix.is_some() && from.is_some() {
         let text = "Cannot specify --prefix and --from\n".to_owned();
-        return Err(Asked::Wrong(text, false));
+        return Err(Asked::Wrong(text, Ending::One));
     }
     call.is_prefix = prefix.is_some();
     call.from = prefix.or(from).unwrap_or_default();
     if call.takes_hex {
         for key in [&mut call.from, &mut call.to] {
             if !key.is_empty() {
-                let wrong = |e: Error| Asked::Wrong(e.message().to_owned(), false);
+                let wrong = |e: Error| Asked::Wrong(e.message().to_owned(), Ending::One);
                 *key = unhex(key).map_err(wrong)?;
             }
         }
@@ -195,15 +207,15 @@ fn internal_key(text: &str) -> Asked {
         let text = format!(
             "ERROR: Invalid key input '{text}' Use 0x{{hex representation of internal rocksdb key}}"
         );
-        return Asked::Said(text + "\n", 255);
+        return Asked::Wrong(text, Ending::Minus);
     };
     match ParsedKey::parse(&bytes) {
         Ok(key) => {
             let shown = rocks_text::internal_key(&key, true);
             let shown = String::from_utf8_lossy(&shown).into_owned();
-            Asked::Said(format!("key={shown}\n"), 255)
+            Asked::Said(format!("key={shown}\n"))
         }
-        Err(e) => Asked::Wrong(format!("Corrupted Key: {}", e.message()), false),
+        Err(e) => Asked::Wrong(format!("Corrupted Key: {}", e.message()), Ending::Minus),
     }
 }
 
@@ -219,16 +231,19 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
     };
     let mut out = Out::new(false);
     match asked {
-        Asked::Said(text, code) => {
+        Asked::Said(text) => {
             let _unread = out.bytes(text.as_bytes()).and_then(|()| out.flush());
-            ExitCode::from(code)
+            ExitCode::SUCCESS
         }
-        Asked::Wrong(text, has_help) => {
+        Asked::Wrong(text, ending) => {
             say::plain(&text);
-            if has_help {
+            if ending == Ending::Help {
                 say::plain(HELP);
             }
-            ExitCode::FAILURE
+            match ending {
+                Ending::Minus => ExitCode::from(255),
+                _ => ExitCode::FAILURE,
+            }
         }
         Asked::Run(call) => {
             let Some(file) = call.file.clone() else {
@@ -471,9 +486,9 @@ fn recompress(call: &DumpCall, table: &Arc<TableReader>, out: &mut Out) -> crate
             };
             let made = again(table, &shape, codec, &options)?;
             let is_none = codec == Codec::None;
-            let rejected = if is_none { 0 } else { made.rejected };
-            let bypassed = made.bypassed;
             let all = made.blocks;
+            let rejected = if is_none { all } else { made.rejected };
+            let bypassed = if is_none { 0 } else { made.bypassed };
             let compressed = if is_none {
                 0
             } else {

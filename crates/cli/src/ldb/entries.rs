@@ -7,7 +7,7 @@ use crate::out::Out;
 use crate::rocks_text;
 use esker::observe::Histogram;
 use esker::{ReadOptions, WriteBatch};
-use esker_format::{FamilyId, ParsedKey};
+use esker_format::{FamilyId, ParsedKey, RawTombstone};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
@@ -322,9 +322,22 @@ pub(super) fn idump(call: &LdbCall, out: &mut Out) -> LdbOutcome {
     let mut by_prefix = ByPrefix::of(call);
     let mut count = 0u64;
     let mut failure = None;
+    let (order, tombstones) = (entries.order().clone(), entries.tombstones.clone());
+    // RocksDB's tool leaves out what a range deletion covers.
+    let is_covered = |key: &ParsedKey<'_>| {
+        let is_in = |t: &RawTombstone| {
+            t.seq > key.seq
+                && order.compare(&t.start, key.user).is_le()
+                && order.compare(key.user, &t.end).is_lt()
+        };
+        tombstones.iter().any(is_in)
+    };
     if most > 0 {
         entries.walk(to.as_deref(), |key, value| {
             let parsed = ParsedKey::parse(key)?;
+            if is_covered(&parsed) {
+                return Ok(true);
+            }
             count += 1;
             if let Some(by_prefix) = &mut by_prefix {
                 // The bytes before a 0 or a 1, of the internal key and of the value.

@@ -75,7 +75,8 @@ fn show_state(fold: &Fold, out: &mut Out) -> LdbOutcome {
     Ok(out.line(format!(
         "next_file_number {} last_sequence {}  prev_log_number 0 max_column_family {} \
          min_log_number_to_keep {}",
-        number(fold.next_file_number.map(|n| n.0)),
+        // As RocksDB's tool counts: the number after the one that is next.
+        number(fold.next_file_number.map(|n| n.0 + 1)),
         number(fold.last_sequence.map(|n| n.0)),
         newest.unwrap_or_default(),
         number(fold.min_log_number_to_keep.map(|n| n.0)),

@@ -311,7 +311,7 @@ pub(super) fn checkpoint(call: &LdbCall, out: &mut Out) -> LdbOutcome {
 }
 
 /// Runs `write_extern_sst`.
-pub(super) fn write_extern_sst(call: &LdbCall, out: &mut Out) -> LdbOutcome {
+pub(super) fn write_extern_sst(call: &LdbCall, _: &mut Out) -> LdbOutcome {
     let [target] = call.params() else {
         return failed("output SST file path must be specified");
     };
@@ -331,8 +331,7 @@ pub(super) fn write_extern_sst(call: &LdbCall, out: &mut Out) -> LdbOutcome {
     })?;
     writer.finish()?;
     if bad > 0 {
-        out.line(format!("Warning: {bad} bad lines ignored."))?;
-        out.flush()?;
+        crate::say::plain(&format!("Warning: {bad} bad lines ignored."));
     }
     let target = target.to_string_lossy();
     crate::say::plain(&format!("external SST file written to {target}"));

@@ -1,8 +1,7 @@
 //! `ldb query`: commands from standard input, a line each.
 
-use super::call::{LdbCall, LdbOutcome};
+use super::call::{LdbCall, LdbOutcome, failed};
 use super::entries::key_of;
-use crate::failure::Failure;
 use crate::out::Out;
 use esker_status::{Error, ErrorKind};
 use std::io::BufRead;
@@ -11,6 +10,7 @@ use std::io::BufRead;
 pub(super) fn query(call: &LdbCall, out: &mut Out) -> LdbOutcome {
     let open = super::jobs::writing(call)?;
     let hex = call.hex()?;
+    let mut is_whole = true;
     for line in std::io::stdin().lock().lines() {
         let failed = |e| Error::new(ErrorKind::Io, format!("read a line: {e}"));
         let line = line.map_err(failed)?;
@@ -24,8 +24,14 @@ pub(super) fn query(call: &LdbCall, out: &mut Out) -> LdbOutcome {
                     out.stored(&hex.show_value(&value))?;
                     out.bytes(b"\n")?;
                 }
-                Ok(None) => out.line(format!("Not found {key}"))?,
-                Err(e) => out.line(format!("Error: {e}"))?,
+                Ok(None) => {
+                    is_whole = false;
+                    out.line(format!("Not found {key}"))?;
+                }
+                Err(e) => {
+                    is_whole = false;
+                    out.line(format!("Error: {e}"))?;
+                }
             },
             ["put", key, value] => {
                 let stored = hex.value(value.as_ref())?;
@@ -41,5 +47,6 @@ pub(super) fn query(call: &LdbCall, out: &mut Out) -> LdbOutcome {
         // Somebody waits for the answer.
         out.flush()?;
     }
-    open.close().map_err(|e: Failure| e.into())
+    open.close()?;
+    if is_whole { Ok(()) } else { failed("") }
 }
