@@ -41,12 +41,12 @@ pub(super) fn range_deletes(call: &LdbCall, out: &mut Out) -> LdbOutcome {
         out.line(format!("=== file : {} ===", path.display()))?;
         let table = reader(&path, file.number, Some(file.largest_seq))?;
         for t in table.range_tombstones().iter() {
-            if left == 0 {
-                break;
-            }
-            left -= 1;
             let (start, end) = (rocks_text::digits(&t.start), rocks_text::digits(&t.end));
             out.line(format!("start: {start} end: {end} seq: {}", t.seq))?;
+            left = left.saturating_sub(1);
+            if left == 0 {
+                return Ok(out.line("(results may not be complete)\n")?);
+            }
         }
     }
     Ok(out.line("")?)
