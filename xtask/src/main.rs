@@ -11,7 +11,8 @@
 //! LIB` checks what a shared library exports; `cargo xtask jni [--check]` does the same for the
 //! Java library;
 //! `cargo xtask header-words DIR` writes the words of RocksDB's headers, which type names may use;
-//! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`;
+//! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`, with
+//! `--links` under the names `ldb` and `sst_dump`, too; `--uninstall` removes what it installed;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask guide` runs the commands of `docs/guide`;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
@@ -31,6 +32,7 @@ mod floors;
 mod generated;
 mod guide;
 mod install;
+mod installed;
 mod jni;
 mod ledger;
 mod links;
@@ -122,7 +124,7 @@ fn main() -> ExitCode {
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME]"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME]"
             );
             return ExitCode::from(2);
         }

@@ -5,9 +5,10 @@
 
 use crate::text::one_line;
 use esker_format::file_name::{CURRENT, FileKind, parse_file_name};
-use esker_status::Error;
+use esker_status::{Error, Subcode};
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// The manner of messages, by the command line.
@@ -19,6 +20,8 @@ pub(crate) struct MessageStyle {
     pub(crate) takes_set: bool,
     /// The command takes `--create-if-missing`.
     pub(crate) takes_create: bool,
+    /// Notes are not given.
+    pub(crate) is_quiet: bool,
 }
 
 static MANNER: OnceLock<MessageStyle> = OnceLock::new();
@@ -56,6 +59,11 @@ fn manner() -> MessageStyle {
 fn put(text: &str) {
     // There is no other place to tell of a failure.
     let _unread = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A line as it is, of a program with lines of its own.
+pub(crate) fn plain(text: &str) {
+    put(text);
 }
 
 fn say(kind: &str, text: &str, object: impl FnOnce() -> Value) {
@@ -122,6 +130,9 @@ pub(crate) fn warning(text: &str) {
 
 /// Something worth a line.
 pub(crate) fn note(text: &str) {
+    if manner().is_quiet {
+        return;
+    }
     say(
         "note",
         text,
@@ -137,7 +148,7 @@ pub(crate) fn explained(e: Error) -> Error {
             same if same == hint => e,
             other => with_other_hint(&e, other),
         },
-        None => match missing(&e) {
+        None => match missing(&e).or_else(|| full(&e)) {
             Some(hint) => e.with_hint(hint),
             None => e,
         },
@@ -200,6 +211,18 @@ fn missing(e: &Error) -> Option<String> {
     })
 }
 
+/// A hint about a filesystem that is full.
+fn full(e: &Error) -> Option<String> {
+    let place = match e.file().and_then(Path::parent) {
+        _ if e.subcode() != Subcode::NoSpace => return None,
+        Some(dir) => format!("the filesystem of {}", dir.display()),
+        None => "a filesystem".to_owned(),
+    };
+    Some(format!(
+        "{place} is full: free some space there and run it again; what was acknowledged before is kept"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +246,14 @@ mod tests {
         let typed_lost = format!("restore the file, or {added} to go on");
         assert_eq!(typed(&lost, all), typed_lost);
         assert_eq!(typed("use --hex", all), "use --hex");
+    }
+
+    #[test]
+    fn a_full_filesystem_comes_with_what_to_do() {
+        let e = Error::new(esker_status::ErrorKind::Io, "write").with_file("D/000008.log");
+        assert_eq!(explained(e.clone()).hint(), None);
+        let text = explained(e.with_subcode(Subcode::NoSpace)).to_string();
+        assert!(text.contains("the filesystem of D is full"), "{text}");
     }
 
     #[test]

@@ -231,7 +231,11 @@ fn id(dir: &Directory, fold: &Fold, report: &Report) {
                 report.warning(e.with_file(dir.path.join(IDENTITY)));
             }
         }
-        // The next open writes it again.
+        // A checkpoint has none, and the next open writes it.
+        Err(e) if e.is_not_found() => report.note(Error::new(
+            ErrorKind::NotFound,
+            "there is no IDENTITY yet: the next open writes it",
+        )),
         Err(e) => report.warning(e),
     }
 }
