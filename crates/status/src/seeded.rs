@@ -1,9 +1,10 @@
 //! Seeded bugs: mistakes that storage engines have made, to see whether the tests find them.
 //!
-//! Code asks [`seeded`] at the place of a mistake. Without debug assertions the answer is always
-//! `false`, so nothing of this is in a release. With them a process has the bug that
-//! `ESKER_SEEDED_BUG` names, or none; `cargo xtask seeded-bugs` sets it and counts the bugs that
-//! the simulator finds.
+//! Code asks [`seeded`] at the place of a mistake. The answer is always `false` without debug
+//! assertions, and without the feature `seeded-bugs`, which only the simulator, the repository's
+//! tasks and tests enable: no program that uses Esker has any of this. With both a process has the
+//! bug that `ESKER_SEEDED_BUG` names, or none; `cargo xtask seeded-bugs` sets it and counts the
+//! bugs that the simulator finds.
 //!
 //! An entry says which kind of test is to look first and at which part of the engine it is to look:
 //! what somebody knows who changed that part. It does not say what to look for.
@@ -15,12 +16,15 @@
 macro_rules! catalogue {
     ($($bug:ident, $name:literal, $suite:ident, $area:ident, $what:literal;)*) => {
         /// A mistake.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        // Names are text in a program, so they are derived with the feature only.
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        #[cfg_attr(feature = "seeded-bugs", derive(Debug))]
         pub enum Bug {
             $(#[doc = $what] $bug,)*
         }
 
         /// Every bug.
+        #[cfg(feature = "seeded-bugs")]
         pub const BUGS: &[Entry] = &[$(Entry {
             bug: Bug::$bug,
             name: $name,
@@ -32,6 +36,7 @@ macro_rules! catalogue {
 }
 
 /// A line of the catalogue.
+#[cfg(feature = "seeded-bugs")]
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Which bug.
@@ -47,6 +52,7 @@ pub struct Entry {
 }
 
 /// A part of the engine.
+#[cfg(feature = "seeded-bugs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Area {
     /// The write-ahead log, and replaying it.
@@ -66,6 +72,7 @@ pub enum Area {
 }
 
 /// A kind of test that finds bugs.
+#[cfg(feature = "seeded-bugs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hunter {
     /// Random operations beside a model, on a disk that is well.
@@ -202,21 +209,21 @@ catalogue! {
 }
 
 /// Returns whether this process has `bug`.
-#[cfg(not(debug_assertions))]
+#[cfg(not(all(debug_assertions, feature = "seeded-bugs")))]
 #[inline(always)]
 pub const fn seeded(_bug: Bug) -> bool {
     false
 }
 
 /// Returns whether this process has `bug`.
-#[cfg(debug_assertions)]
+#[cfg(all(debug_assertions, feature = "seeded-bugs"))]
 #[inline]
 pub fn seeded(bug: Bug) -> bool {
     on() == Some(bug)
 }
 
 /// The bug that this process has.
-#[cfg(not(debug_assertions))]
+#[cfg(all(not(debug_assertions), feature = "seeded-bugs"))]
 pub fn on() -> Option<Bug> {
     None
 }
@@ -225,7 +232,7 @@ pub fn on() -> Option<Bug> {
 ///
 /// # Panics
 /// When `ESKER_SEEDED_BUG` names none of the catalogue.
-#[cfg(debug_assertions)]
+#[cfg(all(debug_assertions, feature = "seeded-bugs"))]
 pub fn on() -> Option<Bug> {
     static ON: std::sync::OnceLock<Option<Bug>> = std::sync::OnceLock::new();
     *ON.get_or_init(|| {
