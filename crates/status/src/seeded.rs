@@ -1,10 +1,10 @@
 //! Seeded bugs: mistakes that storage engines have made, to see whether the tests find them.
 //!
 //! Code asks [`seeded`] at the place of a mistake. The answer is always `false` without debug
-//! assertions, and without the feature `seeded-bugs`, which only the simulator, the repository's
-//! tasks and tests enable: no program that uses Esker has any of this. With both a process has the
-//! bug that `ESKER_SEEDED_BUG` names, or none; `cargo xtask seeded-bugs` sets it and counts the
-//! bugs that the simulator finds.
+//! assertions, and without the feature `seeded-bugs`, which only builds for tests enable: no
+//! program that uses Esker has any of this. With both a process has the bug that
+//! `ESKER_SEEDED_BUG` names, or none; `cargo xtask seeded-bugs` sets it and counts the bugs that
+//! the simulator finds.
 //!
 //! An entry says which kind of test is to look first and at which part of the engine it is to look:
 //! what somebody knows who changed that part. It does not say what to look for.
@@ -52,7 +52,6 @@ pub struct Entry {
 }
 
 /// A part of the engine.
-#[cfg(feature = "seeded-bugs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Area {
     /// The write-ahead log, and replaying it.
@@ -72,7 +71,6 @@ pub enum Area {
 }
 
 /// A kind of test that finds bugs.
-#[cfg(feature = "seeded-bugs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hunter {
     /// Random operations beside a model, on a disk that is well.
