@@ -18,6 +18,8 @@ mod failure;
 mod families;
 mod fold;
 mod forecast;
+#[cfg(feature = "lab")]
+mod laboratory;
 mod load;
 mod manifest;
 mod options;

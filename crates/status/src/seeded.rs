@@ -16,11 +16,21 @@
 macro_rules! catalogue {
     ($($bug:ident, $name:literal, $suite:ident, $area:ident, $what:literal;)*) => {
         /// A mistake.
-        // Names are text in a program, so they are derived with the feature only.
-        #[derive(Clone, Copy, PartialEq, Eq)]
-        #[cfg_attr(feature = "seeded-bugs", derive(Debug))]
+        #[cfg(feature = "seeded-bugs")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Bug {
             $(#[doc = $what] $bug,)*
+        }
+
+        /// A mistake. The variants of an enum would be text in a program's debug information.
+        #[cfg(not(feature = "seeded-bugs"))]
+        #[derive(Clone, Copy)]
+        pub struct Bug(());
+
+        #[cfg(not(feature = "seeded-bugs"))]
+        #[allow(missing_debug_implementations, non_upper_case_globals)]
+        impl Bug {
+            $(#[doc = $what] pub const $bug: Bug = Bug(());)*
         }
 
         /// Every bug.
