@@ -94,12 +94,13 @@ pub(crate) fn lean(root: &Path) -> io::Result<Findings> {
         command.args(["--no-default-features", "--features", features]);
         command.arg("--target-dir").arg(target.path());
         quick(&mut command);
+        // For all, since another value would build everything again.
+        command.env("RUSTFLAGS", "-Dwarnings");
         command
     };
     for codec in std::iter::once("").chain(CODECS) {
         let name = if codec.is_empty() { "no codec" } else { codec };
         let mut command = of("check", "esker", codec);
-        command.env("RUSTFLAGS", "-Dwarnings");
         if !matches!(codec, "lz4" | "zstd") {
             command.env("CC", "false");
         }
