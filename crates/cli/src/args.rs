@@ -15,6 +15,8 @@ use crate::forecast::ForecastArgs;
 use crate::histogram::HistogramArgs;
 use crate::idump::InternalDumpArgs;
 use crate::inspect::{ApproxSizeArgs, LiveFilesArgs, PropertyArgs};
+#[cfg(feature = "lab")]
+use crate::laboratory;
 use crate::load::LoadArgs;
 use crate::manifest::ManifestArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
@@ -307,12 +309,14 @@ Examples:
   esker destroy --db=DB --dry-run
   esker destroy --db=DB --yes")]
     Destroy(DestroyArgs),
+    #[cfg(feature = "lab")]
     /// Measure: db_bench's benchmarks and flags on Esker, or on any librocksdb.so
     #[command(disable_help_flag = true)]
-    Bench(BenchArgs),
+    Bench(laboratory::BenchArgs),
+    #[cfg(feature = "lab")]
     /// Experiments on Esker and its peers, each with a page of results
     #[command(disable_help_flag = true)]
-    Lab(LabArgs),
+    Lab(laboratory::LabArgs),
     /// Print completions for a shell
     #[command(after_help = "\
 Examples:
@@ -335,34 +339,10 @@ Examples:
     /// List the commands and what each needs, from the parser itself
     #[command(hide = true)]
     Commands,
+    #[cfg(feature = "lab")]
     /// Compare two librocksdb.so: one random trace of calls, every result
     #[command(disable_help_flag = true)]
-    Diff(DiffArgs),
-}
-
-/// Everything after `diff`.
-#[derive(Args, Debug)]
-struct DiffArgs {
-    /// `--left lib:A --right lib:B --calls N --seed S`; `esker diff --list` lists the kinds of
-    /// calls
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<String>,
-}
-
-/// Everything after `bench`.
-#[derive(Args, Debug)]
-struct BenchArgs {
-    /// db_bench's flags; `esker bench --help` lists them
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<String>,
-}
-
-/// Everything after `lab`.
-#[derive(Args, Debug)]
-struct LabArgs {
-    /// An experiment and its settings; `esker lab` lists them
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<String>,
+    Diff(laboratory::DiffArgs),
 }
 
 /// The command line. Sets how messages are given, too.
@@ -443,40 +423,6 @@ pub(crate) fn refused(e: &clap::Error) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The arguments of a command that reads them itself, without the `--json` of all commands.
-fn own(args: &[String]) -> Vec<String> {
-    let end = args.iter().position(|a| a == "--").unwrap_or(args.len());
-    let (before, behind) = args.split_at(end);
-    let is_own = |a: &&String| !(say::is_json() && *a == "--json");
-    before
-        .iter()
-        .filter(is_own)
-        .chain(behind)
-        .cloned()
-        .collect()
-}
-
-/// The arguments of `esker bench`, whose document follows `--json` unless it goes to a file.
-fn of_bench(args: &[String]) -> Vec<String> {
-    let mut args = own(args);
-    if say::is_json() && !args.iter().any(|a| a.starts_with("--json=")) {
-        args.push("--json".into());
-    }
-    args
-}
-
-/// The exit code of a run of the laboratory, whose failure is said here.
-fn ended(outcome: Result<(), esker_lab::Failure>) -> ExitCode {
-    let code = match &outcome {
-        Ok(()) => 0,
-        Err(failure) => {
-            say::failure(failure.is_usage(), &failure.to_string());
-            1 + u8::from(failure.is_usage())
-        }
-    };
-    ExitCode::from(esker_lab::interrupt::exit_code().unwrap_or(code))
-}
-
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
     let mut out = Out::new(cli.json);
@@ -521,33 +467,24 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::ReduceLevels(_) => unsafe_edits::refuse("reduce_levels"),
         Command::Commands => commands(&root(), "", &mut out),
         // These print by themselves, from several threads.
+        #[cfg(feature = "lab")]
         Command::Bench(args) => {
             drop(out);
-            return Ok(ended(esker_lab::bench::esker_bench(&of_bench(&args.args))));
+            return Ok(laboratory::bench(args));
         }
+        #[cfg(feature = "lab")]
         Command::Lab(args) => {
             drop(out);
-            return Ok(ended(esker_lab::laboratory::main(&own(&args.args))));
+            return Ok(laboratory::lab(args));
         }
+        #[cfg(feature = "lab")]
         Command::Diff(args) => {
             drop(out);
-            return Ok(diff(&own(&args.args)));
+            return Ok(laboratory::diff(args));
         }
     }?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Compares two libraries.
-fn diff(args: &[String]) -> ExitCode {
-    match esker_differential::main(args, &check::is_whole) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(failure) => {
-            say::usage(&failure.to_string());
-            ExitCode::from(2)
-        }
-    }
 }
 
 /// Shows the commands below `parent` that have none below them.

@@ -25,6 +25,8 @@ mod idump;
 mod inspect;
 mod internal_entries;
 mod ldb;
+#[cfg(feature = "lab")]
+mod laboratory;
 mod load;
 mod manifest;
 mod manual;

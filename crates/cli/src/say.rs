@@ -29,6 +29,7 @@ static MANNER: OnceLock<MessageStyle> = OnceLock::new();
 /// Sets how messages are given, once, for the crates that print by themselves as well.
 pub(crate) fn begin(manner: MessageStyle) {
     let _first = MANNER.set(manner);
+    #[cfg(feature = "lab")]
     if manner.json {
         esker_lab::print_by(output, remark);
         esker_differential::print_by(esker_differential::Printers {
@@ -40,11 +41,13 @@ pub(crate) fn begin(manner: MessageStyle) {
 }
 
 /// Tells whether output and messages are JSON objects.
+#[cfg(feature = "lab")]
 pub(crate) fn is_json() -> bool {
     manner().json
 }
 
 /// A line of output of a crate that prints by itself, as an object.
+#[cfg(feature = "lab")]
 fn output(text: &str) {
     let object = json!({"type": "text", "text": text.trim_end()});
     let mut out = io::stdout().lock();
@@ -96,11 +99,13 @@ pub(crate) fn usage(text: &str) {
 }
 
 /// A note of a crate that prints by itself, as an object; it may have several lines.
+#[cfg(feature = "lab")]
 fn remark(text: &str) {
     put(&json!({"type": "note", "message": text.trim()}).to_string());
 }
 
 /// Why a run of the laboratory failed; it may take several lines.
+#[cfg(feature = "lab")]
 pub(crate) fn failure(is_usage: bool, text: &str) {
     if manner().json {
         let kind = if is_usage { "Usage" } else { "Failed" };

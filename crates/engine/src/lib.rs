@@ -17,6 +17,10 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! The codecs `lz4`, `zstd`, `zlib`, `bzip2` and `snappy` are features, all of them default; a C
+//! compiler is needed for the first two. What needs a codec that is left out gets
+//! [`ErrorKind::NotSupported`] with the feature to enable.
 #![forbid(unsafe_code)]
 
 mod core;

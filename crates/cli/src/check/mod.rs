@@ -15,7 +15,6 @@ use crate::failure::{Failure, Outcome};
 use crate::fold::{Family, Fold};
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::say;
 use crate::text::{plural, size};
 use clap::Args;
 use esker::options::LoadedOptions;
@@ -92,12 +91,13 @@ fn check_one(args: &CheckArgs, path: &Path, out: &mut Out) -> Outcome {
 
 /// Returns whether `esker check` finds nothing wrong in the directory; what it found is printed
 /// when it does.
+#[cfg(feature = "lab")]
 pub(crate) fn is_whole(path: &Path) -> bool {
     let args = CheckArgs {
         paths: vec![path.to_owned()],
         threads: 0,
     };
-    run(&args, &mut Out::new(say::is_json())).is_ok()
+    run(&args, &mut Out::new(crate::say::is_json())).is_ok()
 }
 
 /// A file with what the MANIFEST says about it.
