@@ -35,7 +35,7 @@ use crate::{
     idump, inspect, load, manifest, manual, metrics, options, place, recompress, repair, say, scan,
     shape, sst, unsafe_edits, wal,
 };
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::json;
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -24,9 +24,9 @@ mod histogram;
 mod idump;
 mod inspect;
 mod internal_entries;
-mod ldb;
 #[cfg(feature = "lab")]
 mod laboratory;
+mod ldb;
 mod load;
 mod manifest;
 mod manual;

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 /// Compiles a program of this directory; `None` where there is no compiler. The directory has the
 /// library too, and is open to every user.
-pub fn compile(source: &str) -> Option<(TempDir, PathBuf)> {
+pub(crate) fn compile(source: &str) -> Option<(TempDir, PathBuf)> {
     let dir = tempfile::tempdir().expect("a directory");
     // As an installation has it; cargo's own directory may be closed to other users.
     fs::copy(ours(), dir.path().join("librocksdb.so")).expect("copies");
