@@ -242,6 +242,14 @@ impl LevelCounters {
         *self.dumped.lock() = LastDump::default();
     }
 
+    /// Bytes that flushes wrote, and those that compactions did.
+    pub(crate) fn bytes_written(&self) -> (u64, u64) {
+        let totals = self.totals.lock();
+        let all: u64 = totals.levels.iter().map(|l| l.bytes_written).sum();
+        let flush = totals.flush.bytes_written;
+        (flush, all - flush)
+    }
+
     /// A copy of everything.
     pub(crate) fn totals(&self) -> Box<Totals> {
         self.totals.lock().clone()
@@ -288,6 +296,7 @@ mod tests {
         assert_eq!(totals.pool(Pool::Low), CompactionStats::default());
         assert_eq!(totals.compaction(), compaction);
         assert_eq!(totals.all().bytes_written, 190);
+        assert_eq!(traffic.bytes_written(), (100, 90));
         assert_eq!(totals.all().since(&flush), compaction);
         assert_eq!(compaction.bytes_read(), 100);
     }
