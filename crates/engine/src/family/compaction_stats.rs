@@ -131,6 +131,8 @@ pub(crate) struct Totals {
     /// By output level; flushes go to level 0.
     levels: [CompactionStats; LEVELS],
     pools: [CompactionStats; 3],
+    /// Bytes that all of it wrote.
+    bytes_written: u64,
     /// Flushes alone.
     pub(crate) flush: CompactionStats,
     /// Ingestions alone.
@@ -182,6 +184,7 @@ impl Default for LevelCounters {
         let none = Totals {
             levels: [CompactionStats::default(); LEVELS],
             pools: [CompactionStats::default(); 3],
+            bytes_written: 0,
             flush: CompactionStats::default(),
             ingested: IngestionCounts::default(),
         };
@@ -196,6 +199,7 @@ impl LevelCounters {
     fn enter(totals: &mut Totals, level: Level, pool: Pool, work: &CompactionStats) {
         if let Some(l) = totals.levels.get_mut(level.index()) {
             *l = l.plus(work);
+            totals.bytes_written += work.bytes_written;
         }
         let p = &mut totals.pools[pool as usize];
         *p = p.plus(work);
@@ -236,6 +240,7 @@ impl LevelCounters {
         let mut totals = self.totals.lock();
         totals.levels = [CompactionStats::default(); LEVELS];
         totals.pools = [CompactionStats::default(); 3];
+        totals.bytes_written = 0;
         totals.flush = CompactionStats::default();
         totals.ingested = IngestionCounts::default();
         drop(totals);
@@ -245,9 +250,8 @@ impl LevelCounters {
     /// Bytes that flushes wrote, and those that compactions did.
     pub(crate) fn bytes_written(&self) -> (u64, u64) {
         let totals = self.totals.lock();
-        let all: u64 = totals.levels.iter().map(|l| l.bytes_written).sum();
         let flush = totals.flush.bytes_written;
-        (flush, all - flush)
+        (flush, totals.bytes_written - flush)
     }
 
     /// A copy of everything.
