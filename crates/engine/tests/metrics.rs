@@ -347,21 +347,17 @@ fn a_thousand_families_take_milliseconds() {
     }
     db.flush().expect("flushes");
     db.metrics();
-    let times = (0..20).map(|_| {
-        let before = processor_us();
-        let text = db.metrics();
-        let took = processor_us() - before;
-        assert!(text.len() > 1 << 20);
-        took
-    });
-    let mut times: Vec<u64> = times.collect();
-    times.sort_unstable();
-    println!(
-        "us of processor time, {} bytes: {times:?}",
-        db.metrics().len()
-    );
+    // The kernel adds the time up by ticks: one scrape is too short for them.
+    const SCRAPES: u64 = 100;
+    let before = processor_us();
+    for _ in 0..SCRAPES {
+        assert!(db.metrics().len() > 1 << 20);
+    }
+    let each = (processor_us() - before) / SCRAPES;
+    let bytes = db.metrics().len();
+    println!("{each} us of processor time for {bytes} bytes");
     if !cfg!(debug_assertions) {
-        assert!(times[times.len() / 2] <= 5000, "{times:?}");
+        assert!(each <= 5000, "{each} us");
     }
     if let Some(read) = read_by_prometheus_client(&db.metrics()) {
         assert!(

@@ -162,17 +162,21 @@ fn of_databases(text: &mut MetricText, databases: &[Database<'_>]) {
 
 fn of_families(text: &mut MetricText, databases: &[Database<'_>]) {
     let all: Vec<&Subject<'_>> = databases.iter().flat_map(|d| &d.families).collect();
-    let rows = || NUMBERS.iter().filter(|n| n.of == NumberOf::Family);
-    let count = rows().count();
-    let mut values = Vec::with_capacity(all.len() * count);
-    for subject in &all {
-        let get = |n: &NumberProperty| (n.get)(subject.core, &subject.family, &subject.view);
-        values.extend(rows().map(get));
+    let rows: Vec<&NumberProperty> = NUMBERS
+        .iter()
+        .filter(|n| n.of == NumberOf::Family)
+        .collect();
+    // Row by row in memory, as they are written.
+    let mut values = vec![None; all.len() * rows.len()];
+    for (at, subject) in all.iter().enumerate() {
+        for (row, property) in rows.iter().enumerate() {
+            let get = property.get;
+            values[row * all.len() + at] = get(subject.core, &subject.family, &subject.view);
+        }
     }
-    for (at, property) in rows().enumerate() {
+    for (property, values) in rows.iter().zip(values.chunks(all.len().max(1))) {
         begin(text, property);
-        let column = values.iter().skip(at).step_by(count);
-        for (subject, value) in all.iter().zip(column) {
+        for (subject, value) in all.iter().zip(values) {
             if let Some(value) = value {
                 text.sample(&subject.labels, *value);
             }
@@ -250,7 +254,9 @@ fn stalls(text: &mut MetricText, databases: &[Database<'_>]) {
         db.core.writes.admission.stall_tracker.settle();
         of_databases.extend(rows(&db.core.services.stalls, &db.labels, true));
         for subject in &db.families {
-            of_families.extend(rows(&subject.family.stalls, &subject.labels, false));
+            if subject.family.stalls.has_waits() {
+                of_families.extend(rows(&subject.family.stalls, &subject.labels, false));
+            }
         }
     }
     type Figure = fn(&StallRow) -> u64;

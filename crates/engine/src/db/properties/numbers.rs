@@ -200,10 +200,10 @@ pub(super) const NUMBERS: [NumberProperty; 47] = [
         Some(blobs.map(|b| b.garbage_bytes).sum())
     }),
     counter("esker.compaction-bytes-written", Of::Family, |_, f, _| {
-        Some(f.compaction_stats.totals().compaction().bytes_written)
+        Some(f.compaction_stats.bytes_written().1)
     }),
     counter("esker.flush-bytes-written", Of::Family, |_, f, _| {
-        Some(f.compaction_stats.totals().flush.bytes_written)
+        Some(f.compaction_stats.bytes_written().0)
     }),
     counter("esker.overtaken-plans", Of::Database, |c, _, _| {
         Some(c.services.overtaken_plans.load(Relaxed))
