@@ -59,7 +59,9 @@ fn located(dir: &Directory, number: FileNo) -> PathBuf {
 
 /// The state of a MANIFEST, as RocksDB prints it.
 fn show_state(fold: &Fold, out: &mut Out) -> LdbOutcome {
-    for family in fold.families.values() {
+    // RocksDB numbers versions as it makes them: an empty one for each family, then these.
+    let versions = fold.families.len()..;
+    for (family, version) in fold.families.values().zip(versions) {
         out.line(format!(
             "--------------- Column family \"{}\"  (ID {}) --------------",
             family.name, family.id
@@ -67,7 +69,7 @@ fn show_state(fold: &Fold, out: &mut Out) -> LdbOutcome {
         let log = family.log_number.unwrap_or_default();
         out.line(format!("log number: {log}"))?;
         out.line(format!("comparator: {}", family.comparator))?;
-        show_levels(family, out)?;
+        show_levels(family, version, out)?;
     }
     let number = |n: Option<u64>| n.unwrap_or_default();
     let newest = fold.families.keys().map(|id| id.0).max();
@@ -83,10 +85,10 @@ fn show_state(fold: &Fold, out: &mut Out) -> LdbOutcome {
     ))?)
 }
 
-fn show_levels(family: &Family, out: &mut Out) -> LdbOutcome {
+fn show_levels(family: &Family, number: usize, out: &mut Out) -> LdbOutcome {
     let files = by_level(family);
     for level in (0..LEVELS).map(Level) {
-        out.line(format!("--- level {level} --- version# 1 ---"))?;
+        out.line(format!("--- level {level} --- version# {number} ---"))?;
         for (_, file) in files.iter().filter(|(l, _)| *l == level) {
             out.line(rocks_text::table_line(file))?;
         }
@@ -95,7 +97,7 @@ fn show_levels(family: &Family, out: &mut Out) -> LdbOutcome {
         return Ok(());
     };
     if !version.blob_files().is_empty() {
-        out.line("--- blob files --- version# 1 ---")?;
+        out.line(format!("--- blob files --- version# {number} ---"))?;
     }
     for b in version.blob_files().values() {
         let tables = files
