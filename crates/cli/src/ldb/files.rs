@@ -224,9 +224,8 @@ pub(super) fn list_live_files_metadata(call: &LdbCall, out: &mut Out) -> LdbOutc
         for number in blobs(family) {
             out.line(blob_path(&dir, number).display().to_string())?;
         }
-        out.line(DASHES)?;
     }
-    Ok(())
+    Ok(out.line(DASHES)?)
 }
 
 fn blobs(family: &Family) -> Vec<FileNo> {
