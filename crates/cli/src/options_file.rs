@@ -3,8 +3,7 @@
 //! A fault is found by loading a file of this statement alone, so that each is judged by the rules
 //! that hold for the whole.
 
-use crate::options::is_known;
-use esker::options::{LoadRules, LoadedOptions, load_options_text};
+use esker::options::{LoadRules, load_options_text};
 use esker_env::{FileSystem, PosixFs};
 use esker_status::{Error, Result};
 use std::path::Path;
@@ -34,14 +33,6 @@ pub(crate) fn text_of(path: &Path) -> Result<String> {
     let bytes = PosixFs::new().read_all(path, LIMIT)?;
     String::from_utf8(bytes)
         .map_err(|_| Error::corruption("the OPTIONS file is not text").with_file(path))
-}
-
-/// Loads a file without the options that nobody knows.
-pub(crate) fn load_known(path: &Path) -> Result<LoadedOptions> {
-    let text = text_of(path)?;
-    let mut faults = faults(&text);
-    faults.retain(|f| !is_known(&f.name));
-    load_options_text(&without(&text, &faults), RULES).map_err(|e| e.with_file(path))
 }
 
 /// The statements of a file that cannot be taken over.

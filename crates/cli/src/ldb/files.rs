@@ -1,7 +1,6 @@
 //! Commands of `ldb` that show files: MANIFESTs, tables and logs.
 
 use super::call::{LdbCall, LdbOutcome, failed};
-use super::jobs::folded;
 use crate::directory::Directory;
 use crate::fold::{Family, Fold, hinted};
 use crate::manifest::by_level;
@@ -26,15 +25,10 @@ const LEVELS: u8 = 64;
 const LINE: &str = "==============================";
 const DASHES: &str = "------------------------------";
 
-/// The directory of the database, and its live MANIFEST.
-pub(super) fn live_family(call: &LdbCall) -> LdbOutcome<(Directory, Fold)> {
-    folded(call)
-}
-
 /// Runs `list_file_range_deletes`.
 pub(super) fn range_deletes(call: &LdbCall, out: &mut Out) -> LdbOutcome {
     let mut left = call.max_keys()?;
-    let (dir, fold) = folded(call)?;
+    let (dir, fold) = call.folded()?;
     let family = crate::idump::family(&fold, &call.database()?.column_family)?;
     for (_, file) in by_level(family) {
         let path = located(&dir, file.number);
@@ -123,7 +117,7 @@ fn show_levels(family: &Family, number: usize, out: &mut Out) -> LdbOutcome {
 /// The MANIFEST that `--path` names, or the live one.
 fn manifest_of(call: &LdbCall) -> LdbOutcome<Fold> {
     let Some(path) = call.path("path") else {
-        return Ok(folded(call)?.1);
+        return Ok(call.folded()?.1);
     };
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
     let number = match parse_file_name(&name.unwrap_or_default()) {
@@ -185,7 +179,7 @@ pub(super) fn file_checksum_dump(call: &LdbCall, out: &mut Out) -> LdbOutcome {
 
 /// Runs `list_live_files_metadata`.
 pub(super) fn list_live_files_metadata(call: &LdbCall, out: &mut Out) -> LdbOutcome {
-    let (dir, fold) = folded(call)?;
+    let (dir, fold) = call.folded()?;
     if call.has("sort_by_filename") {
         let mut lines = Vec::new();
         for family in fold.families.values() {
@@ -243,7 +237,7 @@ fn blob_path(dir: &Directory, number: FileNo) -> PathBuf {
 /// Runs `dump_live_files`.
 pub(super) fn dump_live_files(call: &LdbCall, out: &mut Out) -> LdbOutcome {
     let is_hex = call.hex()?.keys();
-    let (dir, fold) = folded(call)?;
+    let (dir, fold) = call.folded()?;
     out.line(format!("Manifest File\n{LINE}"))?;
     out.line(fold.path.display().to_string())?;
     show_state(&fold, out)?;
