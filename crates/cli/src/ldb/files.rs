@@ -241,8 +241,9 @@ pub(super) fn dump_live_files(call: &LdbCall, out: &mut Out) -> LdbOutcome {
     out.line(format!("Manifest File\n{LINE}"))?;
     out.line(fold.path.display().to_string())?;
     show_state(&fold, out)?;
+    out.line("")?;
     for family in fold.families.values() {
-        out.line(format!("\nColumn family name: {}\n{LINE}", family.name))?;
+        out.line(format!("Column family name: {}\n{LINE}", family.name))?;
         out.line(format!("\nSST Files\n{LINE}"))?;
         for (level, file) in by_level(family) {
             let path = located(&dir, file.number);
@@ -256,10 +257,12 @@ pub(super) fn dump_live_files(call: &LdbCall, out: &mut Out) -> LdbOutcome {
             out.line(blob_path(&dir, number).display().to_string())?;
             out.line(DASHES)?;
         }
-        out.line("")?;
     }
-    out.line(format!("Write Ahead Log Files\n{LINE}"))?;
-    for log in dir.of(FileKind::Wal).filter(|f| f.number >= fold.min_log()) {
+    out.line(format!("\nWrite Ahead Log Files\n{LINE}"))?;
+    for log in dir
+        .of(FileKind::Wal)
+        .filter(|f| f.len > 0 && f.number >= fold.min_log())
+    {
         out.line(dir.path.join(log_name(log.number)).display().to_string())?;
         dump_log(&log.path, log.number, true, true, out)?;
     }
