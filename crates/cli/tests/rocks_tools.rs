@@ -162,7 +162,7 @@ const ROWS: &[Row] = &[
     row(
         "ldb",
         "reduce_levels",
-        Refused("`esker compact --set num_levels=N`"),
+        Refused("`esker dump`, and `esker load --set num_levels=N`"),
         &["reduce_levels --new_levels=3"],
     ),
     row(
