@@ -10,9 +10,9 @@ use std::path::Path;
 
 /// No OPTIONS file is longer.
 const LIMIT: u64 = 16 << 20;
-/// What the OPTIONS file of an older RocksDB cannot know.
+/// The mark of options that the OPTIONS file of an older RocksDB cannot have.
 const KEPT: &str = "#+";
-/// How the CLI reads such files.
+/// The rules by which such files are read.
 pub(crate) const RULES: LoadRules = LoadRules {
     ignore_unknown: true,
     strict: false,

@@ -64,7 +64,7 @@ pub(crate) struct CompressedTable {
     pub(crate) rejected: u64,
     /// Blocks that were not tried.
     pub(crate) bypassed: u64,
-    /// What it took.
+    /// The time that it took.
     pub(crate) time: Duration,
 }
 

@@ -72,7 +72,7 @@ struct DumpCall {
     compression: CompressionOptions,
 }
 
-/// What the command line asks for.
+/// The request of a command line.
 enum DumpRequest {
     Run(Box<DumpCall>),
     /// Prints this and ends.
@@ -81,7 +81,7 @@ enum DumpRequest {
     Wrong(String, ExitKind),
 }
 
-/// How a program with wrong arguments ends.
+/// The exit of a program with wrong arguments.
 #[derive(Clone, Copy, PartialEq)]
 enum ExitKind {
     /// With 1.

@@ -1,4 +1,4 @@
-//! What operators stumbled over, one test each: times to live, binary keys, terminals, progress,
+//! A test for each friction of operators: times to live, binary keys, terminals, progress,
 //! suggestions, damaged tables, and the commands that were missing.
 
 mod common;

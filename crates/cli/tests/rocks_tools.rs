@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How a command compares.
+/// The result of a comparison.
 enum Verdict {
     /// Every line and the exit code.
     Same,

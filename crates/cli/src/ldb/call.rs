@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// The result of a command: what is said behind `Failed: ` when it is an error.
 pub(super) type LdbOutcome<T = ()> = Result<T, LdbFailure>;
 
-/// Why a command of `ldb` failed.
+/// The failure of a command of `ldb`.
 pub(super) enum LdbFailure {
     /// It says this.
     Text(String),
