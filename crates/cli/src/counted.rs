@@ -29,7 +29,7 @@ impl BytesRead {
         }
     }
 
-    /// What was read so far.
+    /// The bytes that were read so far.
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
