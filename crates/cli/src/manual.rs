@@ -1,4 +1,4 @@
-//! `esker completions` and `man`: what shells and `man` want to know, from the parser itself.
+//! `esker completions` and `man`: texts for shells and for `man`, from the parser itself.
 
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
