@@ -1,8 +1,8 @@
 //! The list of the files of an installation, and the links that give `esker` the names of RocksDB's
 //! tools.
 //!
-//! A link is made only where nothing is, or our own link; `--uninstall` removes what the list names,
-//! and nothing else.
+//! A link is made only where nothing is, or our own link; `--uninstall` removes what the list
+//! names, and nothing else.
 
 use std::collections::BTreeSet;
 use std::io;

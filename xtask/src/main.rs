@@ -11,8 +11,9 @@
 //! LIB` checks what a shared library exports; `cargo xtask jni [--check]` does the same for the
 //! Java library;
 //! `cargo xtask header-words DIR` writes the words of RocksDB's headers, which type names may use;
-//! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`, with
-//! `--links` under the names `ldb` and `sst_dump`, too; `--uninstall` removes what it installed;
+//! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`,
+//! with `--links` under the names `ldb` and `sst_dump`, too; `--uninstall` removes what it
+//! installed;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask guide` runs the commands of `docs/guide`;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;

@@ -1,5 +1,5 @@
-//! `esker get`, `multi-get`, `put`, `merge`, `delete`, `singledelete`, `deleterange` and `batchput`:
-//! single keys, and ranges of them, through the engine.
+//! `esker get`, `multi-get`, `put`, `merge`, `delete`, `singledelete`, `deleterange` and
+//! `batchput`: single keys, and ranges of them, through the engine.
 
 use crate::database::{CreateArgs, DbArgs, HexArgs};
 use crate::failure::{Failure, Outcome};

@@ -14,16 +14,16 @@ use crate::families::FamiliesArgs;
 use crate::forecast::ForecastArgs;
 use crate::histogram::HistogramArgs;
 use crate::idump::InternalDumpArgs;
-use crate::inspect::{ApproxSizeArgs, LiveFilesArgs, PropertyArgs};
+use crate::inspect::{ApproximateSizeArgs, LiveFilesArgs, PropertyArgs};
 #[cfg(feature = "lab")]
 use crate::laboratory;
 use crate::load::LoadArgs;
 use crate::manifest::ManifestArgs;
-use crate::manual::{CompletionsArgs, ManArgs};
+use crate::manual::{CompletionsArgs, ManualArgs};
 use crate::metrics::MetricsArgs;
 use crate::options::OptionsArgs;
 use crate::out::Out;
-use crate::recompress::RecompressArgs;
+use crate::recompress::CompressionSizesArgs;
 use crate::repair::RepairArgs;
 use crate::scan::{DumpArgs, ScanArgs};
 use crate::shape::ShapeArgs;
@@ -202,7 +202,7 @@ Examples:
     #[command(after_help = "\
 Example:
   esker approxsize --db=DB --from=a --to=b")]
-    Approxsize(ApproxSizeArgs),
+    Approxsize(ApproximateSizeArgs),
     /// Print properties by RocksDB's names
     #[command(after_help = "\
 Examples:
@@ -263,7 +263,7 @@ Example:
 Examples:
   esker recompress DB/000012.sst
   esker recompress DB --codecs=zstd --level-from=1 --level-to=9 --block-size=16384")]
-    Recompress(RecompressArgs),
+    Recompress(CompressionSizesArgs),
     /// Rewrite tables: drops deleted and overwritten entries, applies changed options
     #[command(after_help = "\
 Examples:
@@ -329,7 +329,7 @@ Examples:
 Examples:
   esker man /usr/local/share/man/man1
   esker man | man -l -")]
-    Man(ManArgs),
+    Man(ManualArgs),
     #[command(hide = true, name = "update_manifest")]
     UpdateManifest(UnsafeEditArgs),
     #[command(hide = true, name = "unsafe_remove_sst_file")]

@@ -21,7 +21,7 @@ impl BytesRead {
     pub(crate) fn env(&self) -> Env {
         let env = Env::posix();
         Env {
-            fs: Arc::new(Counted {
+            fs: Arc::new(CountedFs {
                 fs: Arc::clone(&env.fs),
                 read: self.clone(),
             }),
@@ -29,7 +29,7 @@ impl BytesRead {
         }
     }
 
-    /// What was read so far.
+    /// The bytes that were read so far.
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -40,7 +40,7 @@ impl BytesRead {
 }
 
 #[derive(Debug)]
-struct Counted {
+struct CountedFs {
     fs: Arc<dyn FileSystem>,
     read: BytesRead,
 }
@@ -80,7 +80,7 @@ impl RandomAccessFile for CountedFile {
     }
 }
 
-impl FileSystem for Counted {
+impl FileSystem for CountedFs {
     fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomAccessFile>> {
         Ok(Arc::new(CountedFile {
             file: self.fs.open_read(path, options)?,
@@ -162,7 +162,7 @@ impl FileSystem for Counted {
     fn with_background_io(&self, wanted: BackgroundIo) -> Option<Arc<dyn FileSystem>> {
         let fs = self.fs.with_background_io(wanted)?;
         let read = self.read.clone();
-        Some(Arc::new(Counted { fs, read }))
+        Some(Arc::new(CountedFs { fs, read }))
     }
     fn background_carrier(&self, direct: bool) -> Option<String> {
         self.fs.background_carrier(direct)

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Outcome};
 use crate::text::{one_line, put_bytes, unhex};
 use crate::{options, options_file, say, times};
 use clap::Args;
-use esker::options::LoadedOptions;
+use esker::options::{LoadedOptions, load_options_text};
 use esker::{Db, Env, FamilyDescriptor, FamilyHandle, FamilyOptions, Options};
 use esker_env::{FileSystem, PosixFs};
 use esker_format::file_name::CURRENT;
@@ -293,7 +293,11 @@ impl DbArgs {
         if !self.ignore_unknown_options {
             return load_options(path);
         }
-        options_file::load_known(path)
+        let text = options_file::text_of(path)?;
+        let mut faults = options_file::faults(&text);
+        faults.retain(|f| !options::is_known(&f.name));
+        let known = options_file::without(&text, &faults);
+        load_options_text(&known, options_file::RULES).map_err(|e| e.with_file(path))
     }
 
     fn options(&self, create: bool) -> Outcome<Opening> {

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 
 /// Arguments of `esker approxsize`.
 #[derive(Args, Debug)]
-pub(crate) struct ApproxSizeArgs {
+pub(crate) struct ApproximateSizeArgs {
     #[command(flatten)]
     db: DbArgs,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(crate) struct LiveFilesArgs {
 }
 
 /// Runs `esker approxsize`.
-pub(crate) fn approx_size(args: &ApproxSizeArgs, out: &mut Out) -> Outcome {
+pub(crate) fn approx_size(args: &ApproximateSizeArgs, out: &mut Out) -> Outcome {
     let bound = |text: &Option<OsString>| text.as_ref().map(|t| args.hex.key(t)).transpose();
     let (from, to) = (bound(&args.from)?, bound(&args.to)?);
     let open = args.db.read()?;

@@ -44,7 +44,6 @@ mod scan;
 mod shape;
 mod sst;
 mod sst_dump;
-mod sst_scan;
 mod text;
 mod times;
 mod unsafe_edits;

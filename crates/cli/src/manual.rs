@@ -1,4 +1,4 @@
-//! `esker completions` and `man`: what shells and `man` want to know, from the parser itself.
+//! `esker completions` and `man`: texts for shells and for `man`, from the parser itself.
 
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
@@ -19,7 +19,7 @@ pub(crate) struct CompletionsArgs {
 
 /// Arguments of `esker man`.
 #[derive(Args, Debug)]
-pub(crate) struct ManArgs {
+pub(crate) struct ManualArgs {
     /// Write a page for each command into this directory; without it, the page of `esker` itself
     /// is printed
     #[arg(value_name = "DIR")]
@@ -42,7 +42,7 @@ pub(crate) fn completions(
 }
 
 /// Runs `esker man`.
-pub(crate) fn man(args: &ManArgs, root: clap::Command, out: &mut Out) -> Outcome {
+pub(crate) fn man(args: &ManualArgs, root: clap::Command, out: &mut Out) -> Outcome {
     let Some(dir) = &args.dir else {
         let text = page(root)?;
         if !out.is_json() {

@@ -3,17 +3,16 @@
 //! A fault is found by loading a file of this statement alone, so that each is judged by the rules
 //! that hold for the whole.
 
-use crate::options::is_known;
-use esker::options::{LoadRules, LoadedOptions, load_options_text};
+use esker::options::{LoadRules, load_options_text};
 use esker_env::{FileSystem, PosixFs};
 use esker_status::{Error, Result};
 use std::path::Path;
 
 /// No OPTIONS file is longer.
 const LIMIT: u64 = 16 << 20;
-/// What the OPTIONS file of an older RocksDB cannot know.
+/// The mark of options that the OPTIONS file of an older RocksDB cannot have.
 const KEPT: &str = "#+";
-/// How the CLI reads such files.
+/// The rules by which such files are read.
 pub(crate) const RULES: LoadRules = LoadRules {
     ignore_unknown: true,
     strict: false,
@@ -34,14 +33,6 @@ pub(crate) fn text_of(path: &Path) -> Result<String> {
     let bytes = PosixFs::new().read_all(path, LIMIT)?;
     String::from_utf8(bytes)
         .map_err(|_| Error::corruption("the OPTIONS file is not text").with_file(path))
-}
-
-/// Loads a file without the options that nobody knows.
-pub(crate) fn load_known(path: &Path) -> Result<LoadedOptions> {
-    let text = text_of(path)?;
-    let mut faults = faults(&text);
-    faults.retain(|f| !is_known(&f.name));
-    load_options_text(&without(&text, &faults), RULES).map_err(|e| e.with_file(path))
 }
 
 /// The statements of a file that cannot be taken over.

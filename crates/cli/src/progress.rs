@@ -20,11 +20,11 @@ const BYTES: &str = "{msg} {wide_bar} {bytes} of {total_bytes}, {rate}, {eta} le
 /// A progress bar, or nothing.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    watcher: Option<Watcher>,
+    watcher: Option<ProgressThread>,
 }
 
 /// The thread that asks how much is done.
-struct Watcher {
+struct ProgressThread {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
@@ -76,7 +76,7 @@ impl Progress {
                 std::thread::park_timeout(LOOK);
             }
         });
-        progress.watcher = Some(Watcher { stop, thread });
+        progress.watcher = Some(ProgressThread { stop, thread });
         progress
     }
 

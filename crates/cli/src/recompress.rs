@@ -25,7 +25,7 @@ const READAHEAD: usize = 1 << 20;
 
 /// Arguments of `esker recompress`.
 #[derive(Args, Debug)]
-pub(crate) struct RecompressArgs {
+pub(crate) struct CompressionSizesArgs {
     /// Table files, or databases' directories, whose tables they are then
     #[arg(value_name = "FILE|DB", required = true)]
     paths: Vec<PathBuf>,
@@ -55,7 +55,7 @@ pub(crate) struct RecompressArgs {
 }
 
 /// A table that was made again.
-pub(crate) struct Recompressed {
+pub(crate) struct CompressedTable {
     /// Its bytes.
     pub(crate) bytes: u64,
     /// Its data blocks.
@@ -64,7 +64,7 @@ pub(crate) struct Recompressed {
     pub(crate) rejected: u64,
     /// Blocks that were not tried.
     pub(crate) bypassed: u64,
-    /// What it took.
+    /// The time that it took.
     pub(crate) time: Duration,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn again(
     shape: &TableOptions,
     codec: Codec,
     options: &CompressionOptions,
-) -> Result<Recompressed> {
+) -> Result<CompressedTable> {
     let begin = Instant::now();
     let fs = MemFs::new();
     let p = table.properties();
@@ -113,7 +113,7 @@ pub(crate) fn again(
     }
     let (made, _) = builder.finish()?;
     let p = &made.properties;
-    Ok(Recompressed {
+    Ok(CompressedTable {
         bytes: made.file_size,
         blocks: p.num_data_blocks,
         rejected: p.num_data_blocks_compression_rejected,
@@ -129,7 +129,7 @@ pub(crate) fn codec_of(name: &str) -> Option<Codec> {
 }
 
 /// Runs `esker recompress`.
-pub(crate) fn run(args: &RecompressArgs, out: &mut Out) -> Outcome {
+pub(crate) fn run(args: &CompressionSizesArgs, out: &mut Out) -> Outcome {
     let mut codecs = Vec::new();
     for name in &args.codecs {
         let unknown = || {
@@ -166,7 +166,7 @@ pub(crate) fn run(args: &RecompressArgs, out: &mut Out) -> Outcome {
 }
 
 /// The levels to try; `None` is the codec's own.
-fn levels(args: &RecompressArgs) -> Vec<Option<i32>> {
+fn levels(args: &CompressionSizesArgs) -> Vec<Option<i32>> {
     match args.level_from {
         None => vec![None],
         Some(from) => (from..=args.level_to.unwrap_or(from)).map(Some).collect(),
@@ -174,7 +174,7 @@ fn levels(args: &RecompressArgs) -> Vec<Option<i32>> {
 }
 
 fn show(
-    args: &RecompressArgs,
+    args: &CompressionSizesArgs,
     path: &Path,
     table: &Arc<TableReader>,
     shape: &TableOptions,

@@ -72,18 +72,18 @@ struct DumpCall {
     compression: CompressionOptions,
 }
 
-/// What the command line asks for.
-enum Asked {
+/// The request of a command line.
+enum DumpRequest {
     Run(Box<DumpCall>),
     /// Prints this and ends.
     Said(String),
     /// Complains and ends.
-    Wrong(String, Ending),
+    Wrong(String, ExitKind),
 }
 
-/// How a program with wrong arguments ends.
+/// The exit of a program with wrong arguments.
 #[derive(Clone, Copy, PartialEq)]
-enum Ending {
+enum ExitKind {
     /// With 1.
     One,
     /// With the help, and 1.
@@ -92,12 +92,12 @@ enum Ending {
     Minus,
 }
 
-fn number<T: std::str::FromStr>(name: &str, text: &str) -> std::result::Result<T, Asked> {
+fn number<T: std::str::FromStr>(name: &str, text: &str) -> std::result::Result<T, DumpRequest> {
     text.parse()
-        .map_err(|_| Asked::Wrong(format!("{name}: {text:?} is not a number"), Ending::One))
+        .map_err(|_| DumpRequest::Wrong(format!("{name}: {text:?} is not a number"), ExitKind::One))
 }
 
-fn parse(args: &[OsString]) -> std::result::Result<DumpCall, Asked> {
+fn parse(args: &[OsString]) -> std::result::Result<DumpCall, DumpRequest> {
     let mut call = DumpCall {
         file: None,
         command: "check".to_owned(),
@@ -116,7 +116,8 @@ fn parse(args: &[OsString]) -> std::result::Result<DumpCall, Asked> {
     let (mut from, mut prefix) = (None, None);
     for arg in args {
         let text = arg.to_string_lossy();
-        let unknown = || Asked::Wrong(format!("Unrecognized argument '{text}'\n"), Ending::Help);
+        let unknown =
+            || DumpRequest::Wrong(format!("Unrecognized argument '{text}'\n"), ExitKind::Help);
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (text.as_ref(), None),
@@ -133,13 +134,13 @@ fn parse(args: &[OsString]) -> std::result::Result<DumpCall, Asked> {
             ("--compression_use_zstd_finalize_dict", None) => {
                 call.compression.use_zstd_dict_trainer = false;
             }
-            ("--help", None) => return Err(Asked::Said(HELP.to_owned())),
+            ("--help", None) => return Err(DumpRequest::Said(HELP.to_owned())),
             ("--version", None) => {
                 let own = env!("CARGO_PKG_VERSION");
                 let text = format!(
                     "sst_dump (RocksDB) 7.8.3 (commands and lines; the program is esker {own})\n"
                 );
-                return Err(Asked::Said(text));
+                return Err(DumpRequest::Said(text));
             }
             ("--file", Some(_)) => {
                 use std::os::unix::ffi::OsStringExt;
@@ -159,7 +160,7 @@ fn parse(args: &[OsString]) -> std::result::Result<DumpCall, Asked> {
                     let codec = Codec::from_option_name(one).filter(|c| c.is_supported());
                     let wrong = format!("{one} is not a valid CompressionType");
                     call.codecs
-                        .push(codec.ok_or(Asked::Wrong(wrong, Ending::One))?);
+                        .push(codec.ok_or(DumpRequest::Wrong(wrong, ExitKind::One))?);
                 }
             }
             ("--compression_level_from", Some(value)) => {
@@ -179,21 +180,21 @@ fn parse(args: &[OsString]) -> std::result::Result<DumpCall, Asked> {
             ("--env_uri" | "--fs_uri", Some("")) => {}
             ("--env_uri" | "--fs_uri", Some(_)) => {
                 let text = format!("{name} is refused: tables are read from this machine's disks");
-                return Err(Asked::Wrong(text, Ending::One));
+                return Err(DumpRequest::Wrong(text, ExitKind::One));
             }
             _ => return Err(unknown()),
         }
     }
     if prefix.is_some() && from.is_some() {
         let text = "Cannot specify --prefix and --from\n".to_owned();
-        return Err(Asked::Wrong(text, Ending::One));
+        return Err(DumpRequest::Wrong(text, ExitKind::One));
     }
     call.is_prefix = prefix.is_some();
     call.from = prefix.or(from).unwrap_or_default();
     if call.takes_hex {
         for key in [&mut call.from, &mut call.to] {
             if !key.is_empty() {
-                let wrong = |e: Error| Asked::Wrong(e.message().to_owned(), Ending::One);
+                let wrong = |e: Error| DumpRequest::Wrong(e.message().to_owned(), ExitKind::One);
                 *key = unhex(key).map_err(wrong)?;
             }
         }
@@ -202,20 +203,20 @@ fn parse(args: &[OsString]) -> std::result::Result<DumpCall, Asked> {
 }
 
 /// The parts of an internal key, and the exit code of RocksDB's tool.
-fn internal_key(text: &str) -> Asked {
+fn internal_key(text: &str) -> DumpRequest {
     let Ok(bytes) = unhex(text.as_bytes()) else {
         let text = format!(
             "ERROR: Invalid key input '{text}' Use 0x{{hex representation of internal rocksdb key}}"
         );
-        return Asked::Wrong(text, Ending::Minus);
+        return DumpRequest::Wrong(text, ExitKind::Minus);
     };
     match ParsedKey::parse(&bytes) {
         Ok(key) => {
             let shown = rocks_text::internal_key(&key, true);
             let shown = String::from_utf8_lossy(&shown).into_owned();
-            Asked::Said(format!("key={shown}\n"))
+            DumpRequest::Said(format!("key={shown}\n"))
         }
-        Err(e) => Asked::Wrong(format!("Corrupted Key: {}", e.message()), Ending::Minus),
+        Err(e) => DumpRequest::Wrong(format!("Corrupted Key: {}", e.message()), ExitKind::Minus),
     }
 }
 
@@ -226,26 +227,26 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
         ..say::MessageStyle::default()
     });
     let asked = match parse(args) {
-        Ok(call) => Asked::Run(Box::new(call)),
+        Ok(call) => DumpRequest::Run(Box::new(call)),
         Err(asked) => asked,
     };
     let mut out = Out::new(false);
     match asked {
-        Asked::Said(text) => {
+        DumpRequest::Said(text) => {
             let _unread = out.bytes(text.as_bytes()).and_then(|()| out.flush());
             ExitCode::SUCCESS
         }
-        Asked::Wrong(text, ending) => {
+        DumpRequest::Wrong(text, ending) => {
             say::plain(&text);
-            if ending == Ending::Help {
+            if ending == ExitKind::Help {
                 say::plain(HELP);
             }
             match ending {
-                Ending::Minus => ExitCode::from(255),
+                ExitKind::Minus => ExitCode::from(255),
                 _ => ExitCode::FAILURE,
             }
         }
-        Asked::Run(call) => {
+        DumpRequest::Run(call) => {
             let Some(file) = call.file.clone() else {
                 say::plain("file or directory must be specified.\n");
                 say::plain(HELP);

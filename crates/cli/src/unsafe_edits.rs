@@ -29,9 +29,9 @@ pub(crate) const UNSAFE_EDITS: &[UnsafeEdit] = &[
     },
     UnsafeEdit {
         name: "reduce_levels",
-        instead: "it moves tables without looking at the levels between. `esker compact --set \
-                  num_levels=N` merges the tree into one that fits: the database opens with N \
-                  levels when its last tables are in them",
+        instead: "it moves tables to levels of another number without looking at the levels \
+                  between. `esker dump --db=DB --hex | esker load --db=NEW --hex \
+                  --create-if-missing --set num_levels=N` makes a database with fewer levels",
     },
 ];
 

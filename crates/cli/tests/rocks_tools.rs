@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How a command compares.
+/// The result of a comparison.
 enum Verdict {
     /// Every line and the exit code.
     Same,
@@ -162,7 +162,7 @@ const ROWS: &[Row] = &[
     row(
         "ldb",
         "reduce_levels",
-        Refused("`esker compact --set num_levels=N`"),
+        Refused("`esker dump`, and `esker load --set num_levels=N`"),
         &["reduce_levels --new_levels=3"],
     ),
     row(

@@ -1,6 +1,9 @@
 //! The command line of `ldb`: words, options with values, and flags, in any order.
 
 use crate::database::{DbArgs, HexArgs};
+use crate::directory::Directory;
+use crate::fold::Fold;
+use crate::idump::live;
 use crate::text::unhex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -10,7 +13,7 @@ use std::path::PathBuf;
 /// The result of a command: what is said behind `Failed: ` when it is an error.
 pub(super) type LdbOutcome<T = ()> = Result<T, LdbFailure>;
 
-/// Why a command of `ldb` failed.
+/// The failure of a command of `ldb`.
 pub(super) enum LdbFailure {
     /// It says this.
     Text(String),
@@ -197,6 +200,13 @@ impl LdbCall {
         db.ttl = self.has("ttl").then_some(0);
         db.set = self.settings()?;
         Ok(db)
+    }
+
+    /// The directory of the database, and its live MANIFEST.
+    pub(super) fn folded(&self) -> LdbOutcome<(Directory, Fold)> {
+        let dir = Directory::read(self.database()?.path())?;
+        let fold = live(&dir)?;
+        Ok((dir, fold))
     }
 
     /// The options of the command line by their names as options.

@@ -1,7 +1,7 @@
 //! Commands of `ldb` on keys: single ones, and listings.
 
 use super::call::{LdbCall, LdbOutcome, failed};
-use super::files::{dump_path, live_family};
+use super::files::dump_path;
 use crate::internal_entries::InternalEntries;
 use crate::out::Out;
 use crate::rocks_text;
@@ -316,7 +316,7 @@ pub(super) fn idump(call: &LdbCall, out: &mut Out) -> LdbOutcome {
         let stats = open.db.property_cf(&open.family, "rocksdb.stats");
         out.line(stats.unwrap_or_default())?;
     }
-    let (dir, fold) = live_family(call)?;
+    let (dir, fold) = call.folded()?;
     let family = crate::idump::family(&fold, &call.database()?.column_family)?;
     let mut entries = InternalEntries::new(&dir, &fold, family, from.as_deref())?;
     let mut by_prefix = ByPrefix::of(call);

@@ -1,7 +1,6 @@
 //! Commands of `ldb` that show files: MANIFESTs, tables and logs.
 
 use super::call::{LdbCall, LdbOutcome, failed};
-use super::jobs::folded;
 use crate::directory::Directory;
 use crate::fold::{Family, Fold, hinted};
 use crate::manifest::by_level;
@@ -26,15 +25,10 @@ const LEVELS: u8 = 64;
 const LINE: &str = "==============================";
 const DASHES: &str = "------------------------------";
 
-/// The directory of the database, and its live MANIFEST.
-pub(super) fn live_family(call: &LdbCall) -> LdbOutcome<(Directory, Fold)> {
-    folded(call)
-}
-
 /// Runs `list_file_range_deletes`.
 pub(super) fn range_deletes(call: &LdbCall, out: &mut Out) -> LdbOutcome {
     let mut left = call.max_keys()?;
-    let (dir, fold) = folded(call)?;
+    let (dir, fold) = call.folded()?;
     let family = crate::idump::family(&fold, &call.database()?.column_family)?;
     for (_, file) in by_level(family) {
         let path = located(&dir, file.number);
@@ -59,7 +53,9 @@ fn located(dir: &Directory, number: FileNo) -> PathBuf {
 
 /// The state of a MANIFEST, as RocksDB prints it.
 fn show_state(fold: &Fold, out: &mut Out) -> LdbOutcome {
-    for family in fold.families.values() {
+    // RocksDB numbers versions as it makes them: an empty one for each family, then these.
+    let versions = fold.families.len()..;
+    for (family, version) in fold.families.values().zip(versions) {
         out.line(format!(
             "--------------- Column family \"{}\"  (ID {}) --------------",
             family.name, family.id
@@ -67,7 +63,7 @@ fn show_state(fold: &Fold, out: &mut Out) -> LdbOutcome {
         let log = family.log_number.unwrap_or_default();
         out.line(format!("log number: {log}"))?;
         out.line(format!("comparator: {}", family.comparator))?;
-        show_levels(family, out)?;
+        show_levels(family, version, out)?;
     }
     let number = |n: Option<u64>| n.unwrap_or_default();
     let newest = fold.families.keys().map(|id| id.0).max();
@@ -83,10 +79,10 @@ fn show_state(fold: &Fold, out: &mut Out) -> LdbOutcome {
     ))?)
 }
 
-fn show_levels(family: &Family, out: &mut Out) -> LdbOutcome {
+fn show_levels(family: &Family, number: usize, out: &mut Out) -> LdbOutcome {
     let files = by_level(family);
     for level in (0..LEVELS).map(Level) {
-        out.line(format!("--- level {level} --- version# 1 ---"))?;
+        out.line(format!("--- level {level} --- version# {number} ---"))?;
         for (_, file) in files.iter().filter(|(l, _)| *l == level) {
             out.line(rocks_text::table_line(file))?;
         }
@@ -95,7 +91,7 @@ fn show_levels(family: &Family, out: &mut Out) -> LdbOutcome {
         return Ok(());
     };
     if !version.blob_files().is_empty() {
-        out.line("--- blob files --- version# 1 ---")?;
+        out.line(format!("--- blob files --- version# {number} ---"))?;
     }
     for b in version.blob_files().values() {
         let tables = files
@@ -121,7 +117,7 @@ fn show_levels(family: &Family, out: &mut Out) -> LdbOutcome {
 /// The MANIFEST that `--path` names, or the live one.
 fn manifest_of(call: &LdbCall) -> LdbOutcome<Fold> {
     let Some(path) = call.path("path") else {
-        return Ok(folded(call)?.1);
+        return Ok(call.folded()?.1);
     };
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
     let number = match parse_file_name(&name.unwrap_or_default()) {
@@ -183,7 +179,7 @@ pub(super) fn file_checksum_dump(call: &LdbCall, out: &mut Out) -> LdbOutcome {
 
 /// Runs `list_live_files_metadata`.
 pub(super) fn list_live_files_metadata(call: &LdbCall, out: &mut Out) -> LdbOutcome {
-    let (dir, fold) = folded(call)?;
+    let (dir, fold) = call.folded()?;
     if call.has("sort_by_filename") {
         let mut lines = Vec::new();
         for family in fold.families.values() {
@@ -222,9 +218,8 @@ pub(super) fn list_live_files_metadata(call: &LdbCall, out: &mut Out) -> LdbOutc
         for number in blobs(family) {
             out.line(blob_path(&dir, number).display().to_string())?;
         }
-        out.line(DASHES)?;
     }
-    Ok(())
+    Ok(out.line(DASHES)?)
 }
 
 fn blobs(family: &Family) -> Vec<FileNo> {
@@ -242,12 +237,13 @@ fn blob_path(dir: &Directory, number: FileNo) -> PathBuf {
 /// Runs `dump_live_files`.
 pub(super) fn dump_live_files(call: &LdbCall, out: &mut Out) -> LdbOutcome {
     let is_hex = call.hex()?.keys();
-    let (dir, fold) = folded(call)?;
+    let (dir, fold) = call.folded()?;
     out.line(format!("Manifest File\n{LINE}"))?;
     out.line(fold.path.display().to_string())?;
     show_state(&fold, out)?;
+    out.line("")?;
     for family in fold.families.values() {
-        out.line(format!("\nColumn family name: {}\n{LINE}", family.name))?;
+        out.line(format!("Column family name: {}\n{LINE}", family.name))?;
         out.line(format!("\nSST Files\n{LINE}"))?;
         for (level, file) in by_level(family) {
             let path = located(&dir, file.number);
@@ -261,10 +257,12 @@ pub(super) fn dump_live_files(call: &LdbCall, out: &mut Out) -> LdbOutcome {
             out.line(blob_path(&dir, number).display().to_string())?;
             out.line(DASHES)?;
         }
-        out.line("")?;
     }
-    out.line(format!("Write Ahead Log Files\n{LINE}"))?;
-    for log in dir.of(FileKind::Wal).filter(|f| f.number >= fold.min_log()) {
+    out.line(format!("\nWrite Ahead Log Files\n{LINE}"))?;
+    for log in dir
+        .of(FileKind::Wal)
+        .filter(|f| f.len > 0 && f.number >= fold.min_log())
+    {
         out.line(dir.path.join(log_name(log.number)).display().to_string())?;
         dump_log(&log.path, log.number, true, true, out)?;
     }

@@ -4,7 +4,6 @@ use super::call::{LdbCall, LdbOutcome, failed};
 use crate::compact::forced;
 use crate::database::Open;
 use crate::failure::Failure;
-use crate::idump::live;
 use crate::load::pair;
 use crate::out::Out;
 use crate::unsafe_edits::UNSAFE_EDITS;
@@ -71,7 +70,7 @@ pub(super) fn change_compaction_style(call: &LdbCall, _: &mut Out) -> LdbOutcome
 
 /// Runs `checkconsistency`.
 pub(super) fn checkconsistency(call: &LdbCall, out: &mut Out) -> LdbOutcome {
-    let (dir, fold) = super::files::live_family(call)?;
+    let (dir, fold) = call.folded()?;
     for family in fold.families.values() {
         for (_, table) in family.files.values() {
             let found = dir.find(FileKind::Table, table.number);
@@ -355,13 +354,4 @@ pub(super) fn ingest_extern_sst(call: &LdbCall, _: &mut Out) -> LdbOutcome {
     open.close()?;
     crate::say::plain("external SST files ingested");
     Ok(())
-}
-
-/// The directory of the database, and its MANIFEST.
-pub(super) fn folded(
-    call: &LdbCall,
-) -> LdbOutcome<(crate::directory::Directory, crate::fold::Fold)> {
-    let dir = crate::directory::Directory::read(call.database()?.path())?;
-    let fold = live(&dir)?;
-    Ok((dir, fold))
 }

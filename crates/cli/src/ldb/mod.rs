@@ -22,7 +22,7 @@ struct LdbCommand {
     name: &'static str,
     /// Flags and options besides those of every command.
     takes: &'static [&'static str],
-    /// What follows its name in the help.
+    /// The text behind its name in the help.
     usage: &'static str,
     run: fn(&LdbCall, &mut Out) -> LdbOutcome,
 }

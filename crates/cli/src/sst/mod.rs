@@ -4,10 +4,11 @@
 //! everything that needs no comparison still works: blocks, properties, and the entries in the
 //! order of the file.
 
+mod scan;
+
 use crate::directory::{FileAt, files_of};
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
-use crate::sst_scan;
 use crate::text::{TextFormat, hex, one_line, size};
 use clap::Args;
 use esker_env::{FileSystem, PosixFs, ReadOptions};
@@ -108,7 +109,7 @@ fn path_text(file: &FileAt) -> String {
 
 fn show(args: &SstArgs, file: &FileAt, out: &mut Out) -> Outcome {
     if args.keep_going {
-        return sst_scan::salvage(args, file, out);
+        return scan::salvage(args, file, out);
     }
     let table = open(&file.path, file.number)?;
     let other = args.blocks || args.scan || args.verify || args.index || args.filter;
@@ -125,7 +126,7 @@ fn show(args: &SstArgs, file: &FileAt, out: &mut Out) -> Outcome {
         show_blocks(args, &table, out)?;
     }
     if args.scan {
-        sst_scan::run(args, &table, out)?;
+        scan::run(args, &table, out)?;
     }
     if args.verify {
         needs_order(&table)?;

@@ -1,10 +1,10 @@
 //! `esker sst --scan`: the entries of a table in a range, and with `--keep-going` those of the
 //! sound blocks of a damaged one.
 
+use super::{Limit, SstArgs, as_stored, needs_order};
 use crate::directory::FileAt;
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
-use crate::sst::{Limit, SstArgs, as_stored, needs_order};
 use crate::text::{TextFormat, put_bytes, unhex};
 use crate::wal::VALUE_SHOWN;
 use esker_env::{FileSystem, PosixFs, ReadOptions};
@@ -76,13 +76,13 @@ impl KeyRange {
 }
 
 /// Shows entries.
-struct Show<'a> {
+struct EntryOutput<'a> {
     args: &'a SstArgs,
     out: &'a mut Out,
     limit: Limit,
 }
 
-impl Show<'_> {
+impl EntryOutput<'_> {
     fn entry(&mut self, key: &ParsedKey<'_>, value: &[u8]) -> Outcome {
         let is_binary = matches!(key.kind, ValueType::BlobIndex | ValueType::WideColumnEntity);
         let is_hex = self.args.hex || is_binary;
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &SstArgs, table: &Arc<TableReader>, out: &mut Out) -> Ou
         needs_order(table)?;
     }
     let order = table.order();
-    let mut show = Show {
+    let mut show = EntryOutput {
         args,
         out,
         limit: Limit(args.limit),
@@ -208,7 +208,7 @@ pub(crate) fn salvage(args: &SstArgs, file: &FileAt, out: &mut Out) -> Outcome {
     }
     let order = order.unwrap_or_else(|| as_stored("unknown"));
     let table = opened(order.clone())?;
-    let mut show = Show {
+    let mut show = EntryOutput {
         args,
         out,
         limit: Limit(args.limit),
