@@ -84,8 +84,8 @@ fn quick(command: &mut Command) {
     command.env("CARGO_INCREMENTAL", "0");
 }
 
-/// Places outside `esker-codec` that are compiled for some codecs only. There are none, so checks of
-/// that crate with each codec are checks of all.
+/// Places outside `esker-codec` that are compiled for some codecs only. There are none, so checks
+/// of that crate with each codec are checks of all.
 fn strays(root: &Path) -> io::Result<Findings> {
     let mut out = Findings::new();
     let mut left = vec![root.join("crates")];

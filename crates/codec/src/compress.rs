@@ -24,10 +24,6 @@ mod ffi;
 mod options;
 #[cfg(feature = "snappy")]
 mod snappy;
-#[cfg(feature = "zstd")]
-mod stream;
-#[cfg(not(feature = "zstd"))]
-#[path = "compress/no_stream.rs"]
 mod stream;
 #[cfg(feature = "zstd")]
 #[allow(unsafe_code)]

@@ -1,6 +1,6 @@
 //! Builds without some codecs: what needs one gets `NotSupported` with its name and its feature,
-//! and nothing is changed. `tests/data/left_out` has a database with tables of zstd and LZ4, and one
-//! whose log is compressed by zstd.
+//! and nothing is changed. `tests/data/left_out` has a database with tables of zstd and LZ4, and
+//! one whose log is compressed by zstd.
 //!
 //! The build without them is `cargo test -p esker --no-default-features --features snappy --test
 //! left_out_codecs`, which `cargo xtask lean` runs.

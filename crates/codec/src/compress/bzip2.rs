@@ -1,7 +1,7 @@
 //! Blocks of bzip2.
 
 use super::Codec;
-use super::decompressor::damaged;
+use super::bounded::damaged;
 use ::bzip2::{Action, Compress, Compression, Decompress, Status};
 use esker_status::{Error, Result};
 

@@ -1,5 +1,7 @@
 //! [`Compressor`]: one codec, one set of options, one dictionary, and the state they reuse.
 
+#[cfg(feature = "lz4")]
+use super::bounded::no_memory;
 use super::bounded::put_size;
 use super::{Codec, CompressionOptions, Dictionary};
 use esker_status::{Error, Result};
@@ -189,13 +191,4 @@ impl Compressor {
             Engine::Zstd(context) => super::zstd::compress(context, raw, out, room),
         }
     }
-}
-
-#[cfg(any(feature = "lz4", feature = "zstd"))]
-#[cold]
-pub(super) fn no_memory() -> Error {
-    Error::new(
-        esker_status::ErrorKind::Aborted,
-        "no memory for a compression context",
-    )
 }

@@ -1,5 +1,7 @@
 //! [`decompress`]: stored block bytes to raw ones, with one context per thread.
 
+#[cfg(feature = "lz4")]
+use super::bounded::damaged;
 use super::bounded::{check_limit, check_ratio, take_size};
 use super::{Codec, Dictionary};
 use esker_status::Result;
@@ -19,8 +21,8 @@ pub fn uncompressed_len(codec: Codec, stored: &[u8]) -> Result<usize> {
 ///
 /// `Corruption` when they would be more than `limit` bytes or more than the format can make of so
 /// few, which is found out before allocating, or when the bytes do not decode to exactly the size
-/// they claim; `NotSupported` for a codec that this build has not. A dictionary must be the one given to the [`super::Compressor`]; codecs without
-/// dictionaries ignore it.
+/// they claim; `NotSupported` for a codec that this build has not. A dictionary must be the one
+/// given to the [`super::Compressor`]; codecs without dictionaries ignore it.
 pub fn decompress(
     codec: Codec,
     stored: &[u8],
@@ -56,21 +58,6 @@ pub fn decompress(
     }
 }
 
-#[cfg(any(
-    feature = "bzip2",
-    feature = "lz4",
-    feature = "snappy",
-    feature = "zlib",
-    feature = "zstd"
-))]
-#[cold]
-pub(super) fn damaged(codec: Codec, why: &str) -> esker_status::Error {
-    esker_status::Error::corruption(format!(
-        "cannot decompress a {} block: {why}",
-        codec.property_name()
-    ))
-}
-
 #[cfg(feature = "lz4")]
 fn lz4(
     codec: Codec,
@@ -83,14 +70,4 @@ fn lz4(
         return Ok(());
     }
     Err(damaged(codec, "the data is malformed or of another size"))
-}
-
-/// Makes the empty `out` so long. New memory comes zeroed from the system where it is much.
-#[cfg(any(feature = "snappy", feature = "zlib"))]
-pub(super) fn make_room(out: &mut Vec<u8>, len: usize) {
-    if out.capacity() < len {
-        *out = vec![0; len];
-    } else {
-        out.resize(len, 0);
-    }
 }

@@ -1,7 +1,7 @@
 //! Blocks of Snappy.
 
 use super::Codec;
-use super::decompressor::{damaged, make_room};
+use super::bounded::{damaged, make_room};
 use esker_status::{Error, Result};
 
 /// The raw size that stored bytes claim.

@@ -1,6 +1,6 @@
 //! Blocks of raw deflate.
 
-use super::decompressor::{damaged, make_room};
+use super::bounded::{damaged, make_room};
 use super::{Codec, CompressionOptions, Dictionary};
 use esker_status::{Error, Result};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};

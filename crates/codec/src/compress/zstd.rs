@@ -1,7 +1,6 @@
 //! Blocks of zstd.
 
-use super::compressor::no_memory;
-use super::decompressor::damaged;
+use super::bounded::{damaged, no_memory};
 use super::{Codec, CompressionOptions, Dictionary};
 use esker_status::{Error, Result};
 use std::cell::RefCell;
