@@ -3,7 +3,6 @@
        stats_program DIRECTORY hold       one database, until standard input ends
        stats_program DIRECTORY fork       the same, and a child that lives as long; prints its number
        stats_program DIRECTORY loop N     N rounds of open, write, flush, fork, close
-       stats_program DIRECTORY reopen     a child of a fork opens a database of its own
    It prints "ready" when the database is open, and "signals N" at the end: how many signals a
    thread of its own took. */
 
@@ -113,23 +112,6 @@ static void rounds(const char *path, int count) {
   printf("rounds %d\n", count);
 }
 
-static void reopened(const char *path) {
-  rocksdb_t *db = opened(path);
-  rocksdb_close(db);
-  pid_t child = fork();
-  if (child == 0) {
-    char own[4096];
-    snprintf(own, sizeof own, "%s-child", path);
-    db = opened(own);
-    put(db, 1);
-    rocksdb_close(db);
-    _exit(0);
-  }
-  int status;
-  waitpid(child, &status, 0);
-  printf("child ended with %d\n", status);
-}
-
 int main(int argc, char **argv) {
   if (argc < 3) return 2;
   owner = pthread_self();
@@ -142,8 +124,6 @@ int main(int argc, char **argv) {
   const char *what = argv[2];
   if (!strcmp(what, "loop")) {
     rounds(argv[1], argc > 3 ? atoi(argv[3]) : 10);
-  } else if (!strcmp(what, "reopen")) {
-    reopened(argv[1]);
   } else if (!strcmp(what, "fork")) {
     forked(opened(argv[1]));
   } else {
