@@ -140,6 +140,13 @@ pub(crate) fn with_family<'a>(
     Ok((db, family))
 }
 
+/// The options of a database that is about to be opened, which shares the memory of the process.
+fn to_open(options: *const rocksdb_options_t) -> Result<Options> {
+    let mut options = shared(options)?.options.clone();
+    esker_process::share_memory(&mut options.db, || 0)?;
+    Ok(options)
+}
+
 /// The families that a call to open names.
 pub(crate) struct OpenRequest {
     pub(crate) options: Options,
@@ -149,8 +156,7 @@ pub(crate) struct OpenRequest {
 impl OpenRequest {
     /// The default family alone.
     pub(crate) fn default_only(options: *const rocksdb_options_t) -> Result<OpenRequest> {
-        let mut options = shared(options)?.options.clone();
-        esker_process::share_memory(&mut options.db, || 0)?;
+        let options = to_open(options)?;
         let families = vec![FamilyDescriptor::new("default", options.family.clone())];
         Ok(OpenRequest { options, families })
     }
@@ -168,8 +174,7 @@ impl OpenRequest {
             let options = shared(*options)?.options.family.clone();
             families.push(FamilyDescriptor::new(text(*name)?, options));
         }
-        let mut options = shared(options)?.options.clone();
-        esker_process::share_memory(&mut options.db, || 0)?;
+        let options = to_open(options)?;
         Ok(OpenRequest { options, families })
     }
 }

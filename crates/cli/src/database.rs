@@ -6,7 +6,7 @@
 
 use crate::directory::{Directory, load_options};
 use crate::failure::{Failure, Outcome};
-use crate::text::{one_line, put_bytes, unhex};
+use crate::text::{argument, one_line, put_bytes};
 use crate::{options, options_file, say, times};
 use clap::Args;
 use esker::options::{LoadedOptions, load_options_text};
@@ -16,7 +16,6 @@ use esker_format::file_name::CURRENT;
 use esker_status::{Error, Result};
 use serde_json::{Map, Value};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Which database, and how it is opened.
@@ -92,12 +91,12 @@ impl HexArgs {
 
     /// The key that an argument means.
     pub(crate) fn key(self, text: &OsStr) -> Outcome<Vec<u8>> {
-        given(text.as_bytes(), self.keys())
+        given(text, self.keys())
     }
 
     /// The value that an argument means.
     pub(crate) fn value(self, text: &OsStr) -> Outcome<Vec<u8>> {
-        given(text.as_bytes(), self.values())
+        given(text, self.values())
     }
 
     /// A key as this command shows keys: raw bytes, or hexadecimal.
@@ -125,11 +124,8 @@ impl HexArgs {
     }
 }
 
-fn given(text: &[u8], hex: bool) -> Outcome<Vec<u8>> {
-    if !hex {
-        return Ok(text.to_vec());
-    }
-    unhex(text).map_err(|e| Failure::Usage(e.message().to_owned()))
+fn given(text: &OsStr, hex: bool) -> Outcome<Vec<u8>> {
+    argument(text, hex).map_err(|e| Failure::Usage(e.message().to_owned()))
 }
 
 fn shown(bytes: &[u8], hex: bool) -> Vec<u8> {

@@ -6,14 +6,13 @@ use crate::failure::Outcome;
 use crate::fold::{Family, Fold};
 use crate::internal_entries::InternalEntries;
 use crate::out::Out;
-use crate::text::{TextFormat, put_bytes, unhex};
+use crate::text::{TextFormat, argument, put_bytes};
 use crate::wal::VALUE_SHOWN;
 use clap::Args;
 use esker_format::{ParsedKey, ValueType};
 use esker_status::Error;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Arguments of `esker idump`.
@@ -73,16 +72,7 @@ pub(crate) fn family<'f>(fold: &'f Fold, name: &str) -> Outcome<&'f Family> {
 
 /// Runs `esker idump`.
 pub(crate) fn run(args: &InternalDumpArgs, out: &mut Out) -> Outcome {
-    let bound = |text: &Option<OsString>| {
-        let bytes = |t: &OsString| {
-            if args.hex {
-                unhex(t.as_bytes())
-            } else {
-                Ok(t.as_bytes().to_vec())
-            }
-        };
-        text.as_ref().map(bytes).transpose()
-    };
+    let bound = |text: &Option<OsString>| text.as_ref().map(|t| argument(t, args.hex)).transpose();
     let (from, to) = (bound(&args.from)?, bound(&args.to)?);
     let dir = Directory::read(&args.path)?;
     let fold = live(&dir)?;

@@ -4,7 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use esker_status::{Error, Result};
 use serde_json::{Map, Value};
+use std::ffi::OsStr;
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
 
 /// How keys or values are written and read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,6 +106,15 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         out.push(char::from(DIGITS[usize::from(b & 15)]));
     }
     out
+}
+
+/// The bytes that an argument means, in hexadecimal if `is_hex`.
+pub(crate) fn argument(text: &OsStr, is_hex: bool) -> Result<Vec<u8>> {
+    if is_hex {
+        unhex(text.as_bytes())
+    } else {
+        Ok(text.as_bytes().to_vec())
+    }
 }
 
 /// The bytes of `0x...`.

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 enum Verdict {
     /// Every line and the exit code.
     Same,
-    /// The same, but for what the words say; the function puts it aside.
+    /// Compared without what the words name, which the function puts aside.
     But(&'static str, fn(&str) -> String),
     /// Refused, and why.
     Refused(&'static str),

@@ -82,8 +82,8 @@ fn value(text: &str, metric: &str, labels: &str) -> u64 {
     found[0].2.parse().expect("a whole number")
 }
 
-/// What `prometheus_client` reads: a line for each metric, name, type and number of samples, and
-/// one for each different value of the label `cf`. `None` where it is not installed.
+/// Metrics as `prometheus_client` reads them: a line for each metric, name, type and number of
+/// samples, and one for each different value of the label `cf`. `None` where it is not installed.
 fn read_by_prometheus_client(text: &str) -> Option<String> {
     const READER: &str = r"
 import sys

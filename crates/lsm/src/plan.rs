@@ -392,7 +392,7 @@ impl Busy {
             .iter()
             .fold(0, |sum, r| sum.saturating_add(r.output_bytes))
     }
-    /// What each running plan does, the oldest first.
+    /// The running plans, the oldest first.
     pub fn running(&self) -> impl Iterator<Item = RunningFigures> + '_ {
         self.running.iter().map(|r| RunningFigures {
             from: r.from,

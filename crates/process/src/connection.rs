@@ -29,7 +29,7 @@ enum State {
     },
 }
 
-/// What is to be done with a connection.
+/// The next step of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Waits,

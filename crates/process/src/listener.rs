@@ -120,7 +120,7 @@ fn is_stale(path: &Path) -> Result<Option<Stat>, String> {
     })
 }
 
-/// What stays of a socket while it is renamed.
+/// The rest of a socket while it is renamed.
 fn identity(stat: &Stat) -> (u64, u64, i64, i64) {
     (stat.st_dev, stat.st_ino, stat.st_mtime, stat.st_mtime_nsec)
 }

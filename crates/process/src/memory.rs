@@ -138,7 +138,7 @@ impl ProcessBudget {
     }
 }
 
-/// What the variable asked for when the first database was opened.
+/// The budget that the variable asked for when the first database was opened.
 static BUDGET: OnceLock<Option<std::result::Result<ProcessBudget, String>>> = OnceLock::new();
 
 /// Has a database that is about to be opened share the budget of the process, if there is one and

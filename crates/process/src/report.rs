@@ -1,4 +1,4 @@
-//! What is shown to people: a report about every open database, and its form as text.
+//! Reports for people: a report about every open database, and its form as text.
 //!
 //! No key and no value is in it, and no option whose name or value may hold a secret. Nothing here
 //! begins an interval of RocksDB's statistics: `rocksdb.dbstats` is read as a map, which does not.

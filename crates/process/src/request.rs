@@ -1,4 +1,4 @@
-//! What a client asks for, or why it is refused. Pure functions.
+//! Requests of clients, and why one is refused. Pure functions.
 
 use crate::address::is_host_allowed;
 
@@ -7,18 +7,18 @@ pub(crate) const REQUEST_MAX: usize = 8 << 10;
 /// Lines that its head may have.
 const HEADERS_MAX: usize = 64;
 
-/// What is shown.
+/// The views that a client may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     /// One page for people.
     Page,
-    /// The same as plain text.
+    /// The report as plain text.
     Text,
     /// OpenMetrics text.
     Metrics,
 }
 
-/// What a client sent so far.
+/// The bytes that a client sent so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// Not all of it.

@@ -82,7 +82,7 @@ impl Served {
     }
 }
 
-/// What comes until the other side closes, or breaks off.
+/// Reads until the other side closes, or breaks off.
 fn rest(stream: &mut impl std::io::Read) -> String {
     let mut out = Vec::new();
     let mut bytes = [0; 4096];

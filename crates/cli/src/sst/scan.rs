@@ -5,7 +5,7 @@ use super::{Limit, SstArgs, as_stored, needs_order};
 use crate::directory::FileAt;
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
-use crate::text::{TextFormat, put_bytes, unhex};
+use crate::text::{TextFormat, argument, put_bytes};
 use crate::wal::VALUE_SHOWN;
 use esker_env::{FileSystem, PosixFs, ReadOptions};
 use esker_files::table::{DamagedRange, ReadContext, Salvage, SalvageOptions, TableReader};
@@ -13,7 +13,6 @@ use esker_format::{Cursor, InternalKey, KeyOrder, ParsedKey, RawTombstone, Seq, 
 use esker_status::{Error, Result};
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// Bytes that are read ahead.
@@ -29,16 +28,8 @@ struct KeyRange {
 
 impl KeyRange {
     fn of(args: &SstArgs) -> Result<KeyRange> {
-        let key = |text: &Option<OsString>| {
-            let bytes = |t: &OsString| {
-                if args.hex {
-                    unhex(t.as_bytes())
-                } else {
-                    Ok(t.as_bytes().to_vec())
-                }
-            };
-            text.as_ref().map(bytes).transpose()
-        };
+        let key =
+            |text: &Option<OsString>| text.as_ref().map(|t| argument(t, args.hex)).transpose();
         Ok(KeyRange {
             from: key(&args.from)?,
             to: key(&args.to)?,

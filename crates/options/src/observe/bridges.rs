@@ -104,7 +104,7 @@ mod tests {
 
     static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-    /// What a bridge passed on since this was asked last.
+    /// Lines that a bridge passed on since the last call.
     fn passed() -> Vec<String> {
         std::mem::take(&mut LINES.lock().expect("no panic under the lock"))
     }

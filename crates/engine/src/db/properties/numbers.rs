@@ -13,7 +13,7 @@ use esker_lsm::plan::Busy;
 use esker_lsm::version::Version;
 use esker_sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// What a number belongs to.
+/// The owner of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberOf {
     /// A family.
