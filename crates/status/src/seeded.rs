@@ -108,6 +108,12 @@ catalogue! {
     GroupsOutOfOrder, "groups-out-of-order", Schedules, Threads, "A group is visible before the one in front of it.";
     ConvertedIntoLater, "converted-into-later", Model, Reading,
         "A range deletion of an old snapshot goes into a memtable that begins after it.";
+    DeletedRangeWidened, "deleted-range-widened", Model, Reading,
+        "The range that a walk found deleted holds the key that it showed next.";
+    DeletedRangeForAll, "deleted-range-for-all", Model, Reading,
+        "A snapshot from before a range was deleted goes past it.";
+    DeletedRangeKept, "deleted-range-kept", Model, Reading,
+        "A range that is known to be deleted stays so when a key in it is written again.";
     PublishBesideFollower, "publish-beside-follower", Schedules, Threads, "A group is visible while a follower inserts its own batch.";
     ManifestNotSynced, "manifest-not-synced", Crashes, Manifest, "A change of the tree is shown before the MANIFEST is synced.";
     ManifestAfterFailure, "manifest-after-failure", Faults, Manifest, "A MANIFEST whose append failed is appended to again.";

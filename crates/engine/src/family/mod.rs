@@ -366,6 +366,7 @@ impl Family {
         if let Some(last) = last {
             mem.begin_after(last);
         }
+        mem.take_deleted_ranges(&self.view_guard().mem);
         let limit = self.history_limit();
         self.change_view(|v| {
             let mut immutable = Vec::with_capacity(v.immutable.len() + 1);

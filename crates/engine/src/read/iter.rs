@@ -66,8 +66,8 @@ pub struct DbIterator {
     due_us: Option<u64>,
     /// True if every step is counted, timed or checked.
     is_watched: bool,
-    /// The ingestions before the view was taken.
-    ingestions: u64,
+    /// The ingestions that the view shows.
+    epoch: u64,
     /// Bytes of the time behind each value; 0 where there is none.
     time_len: usize,
 }
@@ -88,8 +88,7 @@ impl DbIterator {
         options: Arc<ReadOptions>,
         snapshot: Option<Snapshot>,
     ) -> Self {
-        let ingestions = family.ingestions_begun();
-        let view = family.view();
+        let (view, epoch) = family.view_and_epoch();
         let seq = core.read_seq(&view, snapshot.as_ref());
         let due_us = due_of(&core, &options);
         let time_len = core.ttl.as_ref().map_or(0, |_| ttl::TIME_LEN);
@@ -103,6 +102,7 @@ impl DbIterator {
                 options: &options,
                 view: &view,
                 seq,
+                epoch,
             };
             Ok((IteratorCursors::of(&request)?, seq))
         });
@@ -126,7 +126,7 @@ impl DbIterator {
             looked_at: None,
             due_us,
             is_watched: false,
-            ingestions,
+            epoch,
             time_len,
         };
         made.is_watched = made.is_always_watched();
@@ -269,6 +269,16 @@ impl DbIterator {
         }
     }
 
+    /// Keeps the range in which the last move saw nothing, for later reads.
+    #[inline]
+    fn keep_deleted(&mut self) {
+        let cursors = self.cursors.as_mut();
+        if let Some(found) = cursors.and_then(|cursors| cursors.cursor.take_found()) {
+            let (view, seq) = (&self.view, self.seq);
+            self.family.keep_deleted(view, seq, self.epoch, &found);
+        }
+    }
+
     /// Has the memtable flushed: it hides too much.
     #[cold]
     fn ask_for_flush(&self) {
@@ -287,9 +297,7 @@ impl DbIterator {
 
     /// Writes the stretch of deletions that the last move met as a range deletion, for later reads.
     fn convert_deletions(&mut self, range: &DeletedRange) {
-        let converted = self
-            .family
-            .convert(&self.view, self.seq, self.ingestions, range);
+        let converted = self.family.convert(&self.view, self.seq, self.epoch, range);
         let ticker = match converted {
             Ok(true) => Ticker::ReadPathRangeTombstonesInserted,
             // It only saves work.
@@ -535,6 +543,7 @@ impl DbIterator {
         };
         let (now, then) = (*inner.counters(), self.handed_over);
         self.handed_over = now;
+        self.keep_deleted();
         let (all, deleted) = (
             now.internal_keys_skipped - then.internal_keys_skipped,
             now.deletions_skipped - then.deletions_skipped,
@@ -630,8 +639,7 @@ impl DbIterator {
     }
 
     fn renew(&mut self) -> Result<()> {
-        let ingestions = self.family.ingestions_begun();
-        let view = self.family.view();
+        let (view, epoch) = self.family.view_and_epoch();
         let seq = self.core.read_seq(&view, self.snapshot.as_ref())?;
         let request = IterRequest {
             core: &self.core,
@@ -639,6 +647,7 @@ impl DbIterator {
             options: &self.options,
             view: &view,
             seq,
+            epoch,
         };
         let cursors = IteratorCursors::of(&request)?;
         self.end_notes();
@@ -646,7 +655,7 @@ impl DbIterator {
         self.is_watched = self.looked_at.is_some() || self.is_always_watched();
         self.failure = None;
         self.view = view;
-        self.ingestions = ingestions;
+        self.epoch = epoch;
         self.seq = seq;
         self.reported_skips = 0;
         self.reported_reseeks = 0;

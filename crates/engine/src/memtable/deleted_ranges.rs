@@ -1,0 +1,254 @@
+//! Ranges that readers found deleted, kept with the memtable that takes writes so that later readers
+//! go past them at once ([`esker_lsm::visible::KnownRanges`]).
+//!
+//! A range says: a reader of this view, or a later one, as of this sequence number or a later one,
+//! sees nothing in it. What could make that untrue:
+//!
+//! - **A later write.** It goes into this memtable or a later one, and each writer of something else
+//!   than a deletion marks the range that holds its key. The writer adds the entry and then looks
+//!   for ranges; a reader publishes the range, not to be used yet, and then looks for such entries.
+//!   There is a full fence between both steps of either, so one of them sees the other. The writer
+//!   marks before its group is published: who sees the entry sees the mark.
+//! - **An older sequence number, or an older view**, which may show what a filter or an old file
+//!   had. These readers do not use the range.
+//! - **Files that come or go by themselves.** Ingestions and deletions of whole files are counted;
+//!   a range serves readers of the same count ([`crate::family::Family::view_and_epoch`]).
+//!
+//! A range that grew has the marks of all that it was made of, since writers may still hold the list
+//! with those. The next memtable takes the ranges over while no write is in flight: a switch makes
+//! no difference to readers.
+//!
+//! Thread-safety: any thread does anything. Readers and writers take no lock; of two threads that
+//! have a range to keep one gives it up.
+
+use esker_format::KeyOrder;
+use esker_lsm::visible::{DeletedRange, FoundRange, KnownRanges, ReaderPlace};
+use esker_status::seeded::{Bug, seeded};
+use esker_sync::atomic::{AtomicBool, Ordering, fence};
+use esker_sync::{Arc, ArcSwap, Mutex, Rank};
+
+/// Each new range copies the list: it stays short enough for that.
+const MOST_RANGES: usize = 4096;
+/// A range is made of so many others that writers may mark.
+const MOST_MARKS: usize = 4;
+
+/// A range and for whom it is.
+#[derive(Debug)]
+struct KeptRange {
+    range: Arc<DeletedRange>,
+    place: ReaderPlace,
+    /// No write came beside it.
+    is_checked: AtomicBool,
+    /// One of them is set: something was written into it.
+    marks: Vec<Arc<AtomicBool>>,
+}
+
+impl KeptRange {
+    fn is_written(&self) -> bool {
+        self.marks.iter().any(|mark| mark.load(Ordering::SeqCst))
+    }
+
+    fn is_usable(&self) -> bool {
+        self.is_checked.load(Ordering::Acquire) && !self.is_written()
+    }
+}
+
+/// The ranges of one memtable, in order; none overlaps another.
+#[derive(Debug)]
+pub(super) struct DeletedRanges {
+    order: KeyOrder,
+    /// Set before the first range is there.
+    is_any: AtomicBool,
+    list: ArcSwap<Vec<Arc<KeptRange>>>,
+    changing: Mutex<()>,
+}
+
+impl DeletedRanges {
+    pub(super) fn new(order: &KeyOrder) -> Self {
+        DeletedRanges {
+            order: order.clone(),
+            is_any: AtomicBool::new(false),
+            list: ArcSwap::from_pointee(Vec::new()),
+            changing: Mutex::new(Rank::LEAF, ()),
+        }
+    }
+
+    /// The index of the first range that ends after `key`.
+    fn first_ending_after(&self, list: &[Arc<KeptRange>], key: &[u8]) -> usize {
+        list.partition_point(|kept| self.order.compare(&kept.range.end, key).is_le())
+    }
+
+    fn holding<'a>(&self, list: &'a [Arc<KeptRange>], key: &[u8]) -> Option<&'a Arc<KeptRange>> {
+        let kept = list.get(self.first_ending_after(list, key))?;
+        let begins = self.order.compare(&kept.range.begin, key).is_le();
+        begins.then_some(kept)
+    }
+
+    /// An entry of `key` that is no deletion was added, and is not published yet.
+    #[inline]
+    pub(super) fn note_write(&self, key: &[u8]) {
+        if self.is_any.load(Ordering::SeqCst) {
+            self.mark(key);
+        }
+    }
+
+    #[inline(never)]
+    fn mark(&self, key: &[u8]) {
+        fence(Ordering::SeqCst);
+        if seeded(Bug::DeletedRangeKept) {
+            return;
+        }
+        let list = self.list.load();
+        if let Some(mark) = self.holding(&list, key).and_then(|kept| kept.marks.first()) {
+            mark.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Keeps a range in which a reader at `place` saw nothing. `is_clean` says whether nothing else
+    /// than deletions was written after that between two keys.
+    pub(super) fn keep(
+        &self,
+        place: &ReaderPlace,
+        found: &FoundRange,
+        is_clean: impl Fn(&[u8], &[u8]) -> bool,
+    ) {
+        let Some(_changing) = self.changing.try_lock() else {
+            return;
+        };
+        let old = self.list.load_full();
+        let Some(kept) = self.joined(&old, place, found) else {
+            return;
+        };
+        let kept = Arc::new(kept);
+        self.publish(&old, place, &found.range, Some(&kept));
+        fence(Ordering::SeqCst);
+        if self
+            .unknown_parts(found)
+            .all(|(begin, end)| is_clean(begin, end))
+        {
+            kept.is_checked.store(true, Ordering::Release);
+        } else {
+            // Without those that it was made of, too: their marks may be at it.
+            self.publish(&old, place, &found.range, None);
+        }
+    }
+
+    /// The range as it is to be kept; none where another one says as much, or is in the way.
+    fn joined(
+        &self,
+        list: &[Arc<KeptRange>],
+        place: &ReaderPlace,
+        found: &FoundRange,
+    ) -> Option<KeptRange> {
+        let range = &found.range;
+        let mut marks: Vec<Arc<AtomicBool>> = Vec::new();
+        for known in &found.known {
+            let kept = self.holding(list, &known.begin);
+            let kept = kept.filter(|kept| Arc::ptr_eq(&kept.range, known) && kept.is_usable())?;
+            let new = kept.marks.iter().filter(|m| {
+                let is_same = |mark: &Arc<AtomicBool>| Arc::ptr_eq(mark, m);
+                !marks.iter().any(is_same)
+            });
+            let new: Vec<_> = new.cloned().collect();
+            marks.extend(new);
+        }
+        if marks.is_empty() {
+            marks.push(Arc::new(AtomicBool::new(false)));
+        }
+        let first = self.first_ending_after(list, &range.begin);
+        let overlapped = list[first..].iter().take_while(|kept| {
+            let begin = &kept.range.begin;
+            self.order.compare(begin, &range.end).is_lt()
+        });
+        let gives_way = |kept: &Arc<KeptRange>| {
+            let is_inside = self.order.compare(&kept.range.begin, &range.begin).is_ge()
+                && self.order.compare(&kept.range.end, &range.end).is_le();
+            !kept.is_usable()
+                || kept.place.epoch != place.epoch
+                || (is_inside && kept.place.snapshot <= place.snapshot)
+        };
+        let is_free = overlapped.clone().all(gives_way);
+        let is_room = list.len() < MOST_RANGES || overlapped.count() > 0;
+        (is_free && is_room && marks.len() <= MOST_MARKS).then(|| KeptRange {
+            range: Arc::new(range.clone()),
+            place: *place,
+            is_checked: AtomicBool::new(false),
+            marks,
+        })
+    }
+
+    /// Publishes the ranges of `old` that are usable and not in `range`, with `kept`.
+    fn publish(
+        &self,
+        old: &[Arc<KeptRange>],
+        place: &ReaderPlace,
+        range: &DeletedRange,
+        kept: Option<&Arc<KeptRange>>,
+    ) {
+        let stays = |other: &&Arc<KeptRange>| {
+            let is_apart = self.order.compare(&other.range.end, &range.begin).is_le()
+                || self.order.compare(&other.range.begin, &range.end).is_ge();
+            is_apart && other.is_usable() && other.place.epoch == place.epoch
+        };
+        let mut list = Vec::with_capacity(old.len() + 1);
+        list.extend(old.iter().filter(stays).cloned());
+        if let Some(kept) = kept {
+            let at = self.first_ending_after(&list, &range.begin);
+            list.insert(at, Arc::clone(kept));
+        }
+        self.is_any.store(true, Ordering::SeqCst);
+        self.list.store(Arc::new(list));
+    }
+
+    /// The parts of a range that no known one has.
+    fn unknown_parts<'a>(
+        &self,
+        found: &'a FoundRange,
+    ) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        let mut known: Vec<&DeletedRange> = found.known.iter().map(|known| &**known).collect();
+        known.sort_by(|a, b| self.order.compare(&a.begin, &b.begin));
+        let mut parts = Vec::with_capacity(known.len() + 1);
+        let mut begin = found.range.begin.as_slice();
+        for range in known {
+            if self.order.compare(begin, &range.begin).is_lt() {
+                parts.push((begin, range.begin.as_slice()));
+            }
+            begin = range.end.as_slice();
+        }
+        if self.order.compare(begin, &found.range.end).is_lt() {
+            parts.push((begin, found.range.end.as_slice()));
+        }
+        parts.into_iter()
+    }
+
+    /// Takes over the ranges of the memtable before, which takes no writes any more.
+    pub(super) fn take_over(&self, before: &DeletedRanges) {
+        if !before.is_any.load(Ordering::SeqCst) {
+            return;
+        }
+        let list = before.list.load();
+        let usable: Vec<_> = list
+            .iter()
+            .filter(|kept| kept.is_usable())
+            .cloned()
+            .collect();
+        self.is_any.store(true, Ordering::SeqCst);
+        self.list.store(Arc::new(usable));
+    }
+}
+
+impl KnownRanges for DeletedRanges {
+    #[inline]
+    fn is_any(&self) -> bool {
+        self.is_any.load(Ordering::Relaxed)
+    }
+
+    fn covering(&self, key: &[u8], reader: &ReaderPlace) -> Option<Arc<DeletedRange>> {
+        let list = self.list.load();
+        let kept = self.holding(&list, key)?;
+        let place = &kept.place;
+        let is_later = place.snapshot <= reader.snapshot || seeded(Bug::DeletedRangeForAll);
+        let serves = is_later && place.view <= reader.view && place.epoch == reader.epoch;
+        (serves && kept.is_usable()).then(|| Arc::clone(&kept.range))
+    }
+}
