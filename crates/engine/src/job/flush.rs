@@ -392,9 +392,16 @@ impl<'p> FlushJob<'p> {
     fn commit(&mut self) -> Result<()> {
         let core = &self.core;
         let now_us = core.services.env.clock.now_us();
-        self.flushes
-            .iter()
-            .for_each(|f| f.family.note_flush(now_us));
+        // What was flushed for reads or a merge says nothing about writers.
+        let is_by_writers = |f: &&FamilyFlush| {
+            let by_others = [FlushReason::AutoCompaction, FlushReason::ManualCompaction];
+            let reasons = f.mems.iter().map(|m| m.sealed_for());
+            reasons
+                .into_iter()
+                .any(|r| r.is_none_or(|r| !by_others.contains(&r)))
+        };
+        let by_writers = self.flushes.iter().filter(is_by_writers);
+        by_writers.for_each(|f| f.family.note_flush(now_us));
         match self.flushes.as_mut_slice() {
             [] if self.others.is_empty() => return Ok(()),
             [one] if self.others.is_empty() => {

@@ -53,13 +53,73 @@ impl KeptRange {
     }
 }
 
-/// The ranges of one memtable, in order; none overlaps another.
+/// Ranges in order; none overlaps another.
+#[derive(Debug, Default)]
+struct RangeList {
+    ranges: Vec<Arc<KeptRange>>,
+    /// How all ranges begin and end; then the next eight bytes of the end of each, where keys are in
+    /// plain byte order.
+    prefix: Vec<u8>,
+    heads: Vec<u64>,
+}
+
+/// The first bytes of a key, in its order.
+fn head(key: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let n = key.len().min(8);
+    bytes[..n].copy_from_slice(&key[..n]);
+    u64::from_be_bytes(bytes)
+}
+
+impl RangeList {
+    fn new(ranges: Vec<Arc<KeptRange>>, order: &KeyOrder) -> Self {
+        let ends = (ranges.first(), ranges.last());
+        let (Some(first), Some(last), true) = (ends.0, ends.1, order.is_bytewise()) else {
+            return RangeList {
+                ranges,
+                ..RangeList::default()
+            };
+        };
+        let pairs = first.range.begin.iter().zip(&last.range.end);
+        let same = pairs.take_while(|(a, b)| a == b).count();
+        let prefix = first.range.begin[..same].to_vec();
+        let heads = ranges.iter().map(|kept| head(&kept.range.end[same..]));
+        RangeList {
+            heads: heads.collect(),
+            prefix,
+            ranges,
+        }
+    }
+
+    /// The index of the first range that ends after `key`.
+    fn first_ending_after(&self, key: &[u8], order: &KeyOrder) -> usize {
+        let is_before = |kept: &Arc<KeptRange>| order.compare(&kept.range.end, key).is_le();
+        let Some(rest) = key.strip_prefix(self.prefix.as_slice()) else {
+            return self.ranges.partition_point(is_before);
+        };
+        if self.heads.is_empty() {
+            return self.ranges.partition_point(is_before);
+        }
+        let head = head(rest);
+        let from = self.heads.partition_point(|end| *end < head);
+        let upto = self.heads.partition_point(|end| *end <= head);
+        from + self.ranges[from..upto].partition_point(is_before)
+    }
+
+    fn holding(&self, key: &[u8], order: &KeyOrder) -> Option<&Arc<KeptRange>> {
+        let kept = self.ranges.get(self.first_ending_after(key, order))?;
+        let begins = order.compare(&kept.range.begin, key).is_le();
+        begins.then_some(kept)
+    }
+}
+
+/// The ranges of one memtable.
 #[derive(Debug)]
 pub(super) struct DeletedRanges {
     order: KeyOrder,
     /// Set before the first range is there.
     is_any: AtomicBool,
-    list: ArcSwap<Vec<Arc<KeptRange>>>,
+    list: ArcSwap<RangeList>,
     changing: Mutex<()>,
 }
 
@@ -68,20 +128,9 @@ impl DeletedRanges {
         DeletedRanges {
             order: order.clone(),
             is_any: AtomicBool::new(false),
-            list: ArcSwap::from_pointee(Vec::new()),
+            list: ArcSwap::from_pointee(RangeList::default()),
             changing: Mutex::new(Rank::LEAF, ()),
         }
-    }
-
-    /// The index of the first range that ends after `key`.
-    fn first_ending_after(&self, list: &[Arc<KeptRange>], key: &[u8]) -> usize {
-        list.partition_point(|kept| self.order.compare(&kept.range.end, key).is_le())
-    }
-
-    fn holding<'a>(&self, list: &'a [Arc<KeptRange>], key: &[u8]) -> Option<&'a Arc<KeptRange>> {
-        let kept = list.get(self.first_ending_after(list, key))?;
-        let begins = self.order.compare(&kept.range.begin, key).is_le();
-        begins.then_some(kept)
     }
 
     /// An entry of `key` that is no deletion was added, and is not published yet.
@@ -99,7 +148,10 @@ impl DeletedRanges {
             return;
         }
         let list = self.list.load();
-        if let Some(mark) = self.holding(&list, key).and_then(|kept| kept.marks.first()) {
+        if let Some(mark) = list
+            .holding(key, &self.order)
+            .and_then(|kept| kept.marks.first())
+        {
             mark.store(true, Ordering::SeqCst);
         }
     }
@@ -136,14 +188,14 @@ impl DeletedRanges {
     /// The range as it is to be kept; none where another one says as much, or is in the way.
     fn joined(
         &self,
-        list: &[Arc<KeptRange>],
+        list: &RangeList,
         place: &ReaderPlace,
         found: &FoundRange,
     ) -> Option<KeptRange> {
         let range = &found.range;
         let mut marks: Vec<Arc<AtomicBool>> = Vec::new();
         for known in &found.known {
-            let kept = self.holding(list, &known.begin);
+            let kept = list.holding(&known.begin, &self.order);
             let kept = kept.filter(|kept| Arc::ptr_eq(&kept.range, known) && kept.is_usable())?;
             let new = kept.marks.iter().filter(|m| {
                 let is_same = |mark: &Arc<AtomicBool>| Arc::ptr_eq(mark, m);
@@ -155,8 +207,8 @@ impl DeletedRanges {
         if marks.is_empty() {
             marks.push(Arc::new(AtomicBool::new(false)));
         }
-        let first = self.first_ending_after(list, &range.begin);
-        let overlapped = list[first..].iter().take_while(|kept| {
+        let first = list.first_ending_after(&range.begin, &self.order);
+        let overlapped = list.ranges[first..].iter().take_while(|kept| {
             let begin = &kept.range.begin;
             self.order.compare(begin, &range.end).is_lt()
         });
@@ -168,7 +220,7 @@ impl DeletedRanges {
                 || (is_inside && kept.place.snapshot <= place.snapshot)
         };
         let is_free = overlapped.clone().all(gives_way);
-        let is_room = list.len() < MOST_RANGES || overlapped.count() > 0;
+        let is_room = list.ranges.len() < MOST_RANGES || overlapped.count() > 0;
         (is_free && is_room && marks.len() <= MOST_MARKS).then(|| KeptRange {
             range: Arc::new(range.clone()),
             place: *place,
@@ -180,7 +232,7 @@ impl DeletedRanges {
     /// Publishes the ranges of `old` that are usable and not in `range`, with `kept`.
     fn publish(
         &self,
-        old: &[Arc<KeptRange>],
+        old: &RangeList,
         place: &ReaderPlace,
         range: &DeletedRange,
         kept: Option<&Arc<KeptRange>>,
@@ -190,14 +242,17 @@ impl DeletedRanges {
                 || self.order.compare(&other.range.begin, &range.end).is_ge();
             is_apart && other.is_usable() && other.place.epoch == place.epoch
         };
-        let mut list = Vec::with_capacity(old.len() + 1);
-        list.extend(old.iter().filter(stays).cloned());
+        let mut list = Vec::with_capacity(old.ranges.len() + 1);
+        list.extend(old.ranges.iter().filter(stays).cloned());
         if let Some(kept) = kept {
-            let at = self.first_ending_after(&list, &range.begin);
-            list.insert(at, Arc::clone(kept));
+            let is_before = |other: &Arc<KeptRange>| {
+                let end = &other.range.end;
+                self.order.compare(end, &range.begin).is_le()
+            };
+            list.insert(list.partition_point(is_before), Arc::clone(kept));
         }
         self.is_any.store(true, Ordering::SeqCst);
-        self.list.store(Arc::new(list));
+        self.list.store(Arc::new(RangeList::new(list, &self.order)));
     }
 
     /// The parts of a range that no known one has.
@@ -227,13 +282,10 @@ impl DeletedRanges {
             return;
         }
         let list = before.list.load();
-        let usable: Vec<_> = list
-            .iter()
-            .filter(|kept| kept.is_usable())
-            .cloned()
-            .collect();
+        let usable = list.ranges.iter().filter(|kept| kept.is_usable());
+        let list = RangeList::new(usable.cloned().collect(), &self.order);
         self.is_any.store(true, Ordering::SeqCst);
-        self.list.store(Arc::new(usable));
+        self.list.store(Arc::new(list));
     }
 }
 
@@ -245,7 +297,7 @@ impl KnownRanges for DeletedRanges {
 
     fn covering(&self, key: &[u8], reader: &ReaderPlace) -> Option<Arc<DeletedRange>> {
         let list = self.list.load();
-        let kept = self.holding(&list, key)?;
+        let kept = list.holding(key, &self.order)?;
         let place = &kept.place;
         let is_later = place.snapshot <= reader.snapshot || seeded(Bug::DeletedRangeForAll);
         let serves = is_later && place.view <= reader.view && place.epoch == reader.epoch;
