@@ -97,6 +97,8 @@ pub struct ReadDemand {
     pub debt_ns: u64,
     /// Nanoseconds a byte of the merges before, if there were any.
     pub merge_pace: Option<f64>,
+    /// Writers rest long enough for a merge that reads have paid for, if not for others.
+    pub writers_rest: bool,
 }
 
 impl ReadDemand {

@@ -44,9 +44,10 @@ impl View {
         usize::from(!self.mem.is_empty()) + self.immutable.len()
     }
 
-    /// Deletions in memtables.
-    fn deletions(&self) -> u64 {
-        self.unflushed().map(|mem| mem.deletions()).sum()
+    /// How many times sooner reads have it merged because of deletions.
+    pub(crate) fn haste(&self) -> f64 {
+        let deletions = self.unflushed().map(|mem| mem.deletions()).sum();
+        haste(&self.version, deletions)
     }
 }
 
@@ -68,7 +69,7 @@ impl Family {
             return false;
         }
         let haste = match reads {
-            SampledReads::Seek { .. } => haste(&view.version, view.deletions()),
+            SampledReads::Seek { .. } => view.haste(),
             SampledReads::Gets { .. } => 1.0,
         };
         let paid = (each.saturating_mul(times) as f64 * haste) as u64;
@@ -109,6 +110,7 @@ impl Family {
         ReadDemand {
             debt_ns: self.read_debt.ns.load(Ordering::Relaxed),
             merge_pace: self.compaction_stats.merge_pace(),
+            writers_rest: false,
         }
     }
 
