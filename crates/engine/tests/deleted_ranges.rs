@@ -157,7 +157,7 @@ fn an_ingested_file_is_seen() {
 /// The deletions go with their file, and what they deleted is there again.
 #[test]
 fn files_that_are_deleted_bring_older_entries_back() {
-    let (_dir, db) = open("compaction_for_reads=false;num_levels=7");
+    let (_dir, db) = open("disable_auto_compactions=true");
     put(&db, 0..300);
     db.compact_range(None, None).expect("compacted");
     delete(&db, 100..200);
@@ -173,13 +173,6 @@ fn files_that_are_deleted_bring_older_entries_back() {
     let old = db.iter();
     db.delete_files_in_ranges(&family, &[(Some(key(100)), Some(key(199)))], true)
         .expect("deleted");
-    eprintln!(
-        "{:?}",
-        db.live_files_metadata()
-            .iter()
-            .map(|f| (f.level, f.smallest_key.clone(), f.largest_key.clone()))
-            .collect::<Vec<_>>()
-    );
     assert!(db.get(key(150)).expect("read").is_some());
     assert_eq!(forward(db.iter()), all(0..300));
     assert_eq!(forward(old), left);
