@@ -53,10 +53,10 @@ fn passed<T>(read: impl FnOnce() -> T) -> (T, u64) {
 #[test]
 fn later_walks_go_past_them_in_both_directions() {
     for first_is_forward in [true, false] {
-        let walks: [fn(DbIterator) -> Vec<Vec<u8>>; 2] = match first_is_forward {
-            true => [forward, backward],
-            false => [backward, forward],
-        };
+        let mut walks: [fn(DbIterator) -> Vec<Vec<u8>>; 2] = [forward, backward];
+        if !first_is_forward {
+            walks.reverse();
+        }
         let [first, second] = walks;
         let (_dir, db) = open(RESTS);
         put(&db, 0..1000);

@@ -144,9 +144,10 @@ impl DeletedWalk {
 
     /// Ends a walk; going forward, `shown` is the key where it ended.
     fn close(&mut self, shown: Option<&[u8]>) {
-        let least = match self.known.is_empty() {
-            true => LEAST_DELETIONS,
-            false => LEAST_BESIDE,
+        let least = if self.known.is_empty() {
+            LEAST_DELETIONS
+        } else {
+            LEAST_BESIDE
         };
         if let Some(shown) = shown {
             set(&mut self.end, shown);
