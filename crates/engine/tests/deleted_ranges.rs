@@ -230,7 +230,8 @@ fn every_snapshot_shows_its_state() {
     let seed = common::number("ESKER_SEED", 1);
     for seed in seed..seed + 6 {
         let (_dir, db) = open(
-            "write_buffer_size=65536;level0_file_num_compaction_trigger=3;max_write_buffer_number=3",
+            "write_buffer_size=65536;level0_file_num_compaction_trigger=3;\
+             max_write_buffer_number=3",
         );
         let mut rng = Rng::new(seed);
         let mut model = BTreeMap::new();

@@ -1,11 +1,11 @@
-//! Ranges that readers found deleted, kept with the memtable that takes writes so that later readers
-//! go past them at once ([`esker_lsm::visible::KnownRanges`]).
+//! Ranges that readers found deleted, kept with the memtable that takes writes so that later
+//! readers go past them at once ([`esker_lsm::visible::KnownRanges`]).
 //!
 //! A range says: a reader of this view, or a later one, as of this sequence number or a later one,
 //! sees nothing in it. What could make that untrue:
 //!
-//! - **A later write.** It goes into this memtable or a later one, and each writer of something else
-//!   than a deletion marks the range that holds its key. The writer adds the entry and then looks
+//! - **A later write.** It goes into this memtable or a later one, and each writer of something
+//!   else than a deletion marks the range that holds its key. It adds the entry and then looks
 //!   for ranges; a reader publishes the range, not to be used yet, and then looks for such entries.
 //!   There is a full fence between both steps of either, so one of them sees the other. The writer
 //!   marks before its group is published: who sees the entry sees the mark.
@@ -14,8 +14,8 @@
 //! - **Files that come or go by themselves.** Ingestions and deletions of whole files are counted;
 //!   a range serves readers of the same count ([`crate::family::Family::view_and_epoch`]).
 //!
-//! A range that grew has the marks of all that it was made of, since writers may still hold the list
-//! with those. The next memtable takes the ranges over while no write is in flight: a switch makes
+//! A range that grew has the marks of all that it was made of, since writers may still hold the
+//! list with those. The next memtable takes the ranges over while no write is in flight: a switch makes
 //! no difference to readers.
 //!
 //! Thread-safety: any thread does anything. Readers and writers take no lock; of two threads that
@@ -57,8 +57,8 @@ impl KeptRange {
 #[derive(Debug, Default)]
 struct RangeList {
     ranges: Vec<Arc<KeptRange>>,
-    /// How all ranges begin and end; then the next eight bytes of the end of each, where keys are in
-    /// plain byte order.
+    /// How all ranges begin and end; then the next eight bytes of the end of each, where keys are
+    /// in plain byte order.
     prefix: Vec<u8>,
     heads: Vec<u64>,
 }
