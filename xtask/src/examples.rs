@@ -73,6 +73,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
             debug_info: false,
             java: false,
             programs: false,
+            links: false,
         };
         let findings = install::install(root, &wanted)?;
         if !findings.is_empty() {

@@ -25,6 +25,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("esker-txn", 5),
     ("esker-backup", 5),
     ("esker-differential", 5),
+    ("esker-process", 5),
     ("esker-lab", 6),
     ("esker-torture", 6),
     ("esker-capi", 6),

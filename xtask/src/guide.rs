@@ -94,6 +94,7 @@ impl Place {
             java: false,
             // They would be compiled anew for each commit, whose name is in them.
             programs: false,
+            links: false,
         };
         let findings = install::install(&self.source, &wanted)?;
         if findings.is_empty() {

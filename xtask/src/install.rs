@@ -4,7 +4,7 @@
 //! Files are installed only after a check ([`symbols::check`]). Neither a C++ compiler nor libclang
 //! is needed.
 
-use crate::{Findings, symbols};
+use crate::{Findings, installed, symbols};
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,7 +17,7 @@ const VERSION: &str = "11.8.1";
 /// Debian's programs.
 const LINKS: &[&str] = &[symbols::SONAME, "librocksdb.so", "librocksdb.so.7.8"];
 
-const USAGE: &str = "usage: cargo xtask install [--prefix DIR] [--destdir DIR] [--profile NAME] [--debug-info] [--java]";
+const USAGE: &str = "usage: cargo xtask install [--prefix DIR] [--destdir DIR] [--profile NAME] [--debug-info] [--java] [--links] | --uninstall [--prefix DIR] [--destdir DIR]";
 
 /// The parts to install, and where.
 pub(crate) struct Installation {
@@ -33,6 +33,8 @@ pub(crate) struct Installation {
     pub(crate) java: bool,
     /// True if the programs are installed, too.
     pub(crate) programs: bool,
+    /// True if `esker` gets the names of RocksDB's tools as well.
+    pub(crate) links: bool,
 }
 
 /// The programs, with the package that each is in.
@@ -55,7 +57,9 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
         debug_info: false,
         java: false,
         programs: true,
+        links: false,
     };
+    let mut removes = false;
     let mut args = args.iter();
     while let Some(&flag) = args.next() {
         let mut value = || args.next().copied().ok_or_else(|| io::Error::other(USAGE));
@@ -65,20 +69,30 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
             "--profile" => wanted.profile = value()?.to_owned(),
             "--debug-info" => wanted.debug_info = true,
             "--java" => wanted.java = true,
+            "--links" => wanted.links = true,
+            "--uninstall" => removes = true,
             _ => return Err(io::Error::other(USAGE)),
         }
+    }
+    if removes {
+        installed::uninstall(&wanted.place())?;
+        return Ok(Findings::new());
     }
     install(root, &wanted)
 }
 
 /// Builds, checks, and copies; with findings, nothing is copied.
 pub(crate) fn install(root: &Path, wanted: &Installation) -> io::Result<Findings> {
+    let place = wanted.place();
+    if wanted.links {
+        installed::check_links(&place)?;
+    }
     let built = build(root, wanted)?;
     let findings = symbols::check(root, &built.shared)?;
     if !findings.is_empty() {
         return Ok(findings);
     }
-    let place = wanted.place();
+    let mut files = installed::InstalledFiles::default();
     let lib = place.join("lib");
     let whole_name = format!("librocksdb.so.{VERSION}");
     copy(&built.shared, &lib.join(&whole_name), 0o755)?;
@@ -93,9 +107,16 @@ pub(crate) fn install(root: &Path, wanted: &Installation) -> io::Result<Findings
             std::fs::remove_file(&link)?;
         }
         symlink(&whole_name, &link)?;
+        files.add(format!("lib/{name}"));
     }
+    for name in [whole_name.as_str(), "librocksdb.a", "pkgconfig/rocksdb.pc"] {
+        files.add(format!("lib/{name}"));
+    }
+    files.add("include/rocksdb/c.h".to_owned());
     if wanted.java {
         install_java(root, wanted, &lib)?;
+        files.add("lib/librocksdbjni.so".to_owned());
+        files.add("lib/librocksdbjni-linux64.so".to_owned());
     }
     let header = root.join("crates/capi/include/rocksdb/c.h");
     copy(&header, &place.join("include/rocksdb/c.h"), 0o644)?;
@@ -104,7 +125,16 @@ pub(crate) fn install(root: &Path, wanted: &Installation) -> io::Result<Findings
     std::fs::write(&description, pkg_config(&wanted.prefix, &built.native))?;
     if wanted.programs {
         install_programs(root, wanted)?;
+        for (_, program) in PROGRAMS {
+            files.add(format!("bin/{program}"));
+        }
     }
+    if wanted.links {
+        for name in installed::make_links(&place)? {
+            files.add(name);
+        }
+    }
+    files.write(&place)?;
     println!(
         "installed below {}: {whole_name} with {} links, librocksdb.a, rocksdb/c.h, rocksdb.pc",
         place.display(),
@@ -340,6 +370,7 @@ mod tests {
             debug_info: false,
             java: false,
             programs: false,
+            links: false,
         };
         assert_eq!(wanted.place(), Path::new("/opt/esker"));
         wanted.destdir = Some("/stage".into());

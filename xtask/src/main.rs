@@ -11,7 +11,9 @@
 //! LIB` checks what a shared library exports; `cargo xtask jni [--check]` does the same for the
 //! Java library;
 //! `cargo xtask header-words DIR` writes the words of RocksDB's headers, which type names may use;
-//! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`;
+//! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`,
+//! with `--links` under the names `ldb` and `sst_dump`, too; `--uninstall` removes what it
+//! installed;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask guide` runs the commands of `docs/guide`;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
@@ -20,9 +22,13 @@
 //! `cargo xtask page` checks the laboratory's pages in headless Chromium, and
 //! `cargo xtask page --publish` the records that are published;
 //! `cargo xtask loom` runs the models of the lock-free index and of the hand-overs between writers;
-//! `cargo xtask seeded-bugs` counts how many bugs on purpose the simulator finds.
+//! `cargo xtask seeded-bugs` counts how many bugs on purpose the simulator finds;
+//! `cargo xtask package` packs the crates and builds a fresh project from them, `cargo xtask
+//! minimum` checks the libraries with the oldest compiler, and `cargo xtask lean` checks builds
+//! with some codecs.
 
 mod bench_scripts;
+mod builds;
 mod calls;
 mod capi;
 mod examples;
@@ -31,6 +37,7 @@ mod floors;
 mod generated;
 mod guide;
 mod install;
+mod installed;
 mod jni;
 mod ledger;
 mod links;
@@ -38,6 +45,7 @@ mod load_constants;
 mod method_cycles;
 mod modules;
 mod oracle;
+mod package;
 mod page;
 mod paths;
 mod publish;
@@ -119,10 +127,13 @@ fn main() -> ExitCode {
         ["page", rest @ ..] => page::run(rest),
         ["loom", rest @ ..] => trials::loom(&root(), rest),
         ["seeded-bugs", rest @ ..] => seeded::run(&root(), rest),
+        ["package"] => package::run(&root()),
+        ["minimum"] => builds::minimum(&root()),
+        ["lean"] => builds::lean(&root()),
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME]"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME] | package | minimum | lean"
             );
             return ExitCode::from(2);
         }

@@ -70,6 +70,7 @@ fn build(root: &Path) -> io::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(["build", "--quiet", "--bin", "esker-sim", "--locked"])
+        .args(["--features", "esker-sim/seeded-bugs"])
         .current_dir(root)
         .status()?;
     if !status.success() {

@@ -34,6 +34,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/codec/",
     "crates/env/",
     "crates/memindex/",
+    "crates/process/src/sys.rs",
     "crates/cache/",
     "bindings/jni/",
     "crates/capi/",

@@ -489,14 +489,7 @@ impl<'a> Env<'a> {
         let arguments = [jvalue {
             i: length(bytes.len())?,
         }];
-        let made = jni!(
-            self,
-            CallStaticObjectMethodA,
-            class,
-            make.0,
-            arguments.as_ptr()
-        );
-        self.check()?;
+        let made = self.call_static_object(class, make, &arguments)?;
         self.fill_direct(made, 0, length(bytes.len())?, bytes)?;
         Ok(made)
     }
@@ -666,6 +659,18 @@ impl<'a> Env<'a> {
             return Err(Fault::Pending);
         }
         Ok(Method(id))
+    }
+
+    /// Calls a static method that answers with an object.
+    pub(crate) fn call_static_object(
+        self,
+        class: jobject,
+        m: Method,
+        args: &[jvalue],
+    ) -> Outcome<jobject> {
+        let answer = jni!(self, CallStaticObjectMethodA, class, m.0, args.as_ptr());
+        self.check()?;
+        Ok(answer)
     }
 
     /// Calls a static method that answers with an `int`.

@@ -2,6 +2,7 @@
 
 use crate::boundary::{Fault, Outcome, handles};
 use esker::{Db, Error, FamilyHandle, SstFileManager};
+use esker_process::OpenDatabase;
 use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank};
 use esker_txn::{OptimisticTransactionDb, TransactionDb};
@@ -67,6 +68,8 @@ pub(crate) struct Database {
     pub(crate) named: TransactionHandles,
     /// The manager of its files, where it was opened with one.
     space: Option<Arc<SstFileManager>>,
+    /// Its place on the list of those whose statistics are served.
+    pub(crate) listed: OpenDatabase,
 }
 
 impl Database {
@@ -82,6 +85,15 @@ impl Database {
 
     /// A database whose writers meet `transactions` first.
     pub(crate) fn new(db: Db, transactions: Transactions) -> Database {
+        let listed = esker_process::opened(&db);
+        Database {
+            listed,
+            ..Database::below(db, transactions)
+        }
+    }
+
+    /// A second object for a database, such as the one below transactions.
+    pub(crate) fn below(db: Db, transactions: Transactions) -> Database {
         let default = db.default_family_handle();
         Database {
             db,
@@ -92,6 +104,7 @@ impl Database {
             base: OnceLock::new(),
             named: TransactionHandles::default(),
             space: None,
+            listed: OpenDatabase::unlisted(),
         }
     }
 

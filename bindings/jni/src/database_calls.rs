@@ -23,6 +23,7 @@ fn end(db: jlong) -> Outcome<()> {
     handles::close_owned(db);
     if !database.is_closed.swap(true, Ordering::Relaxed) {
         // Callers that need failures call `closeE`.
+        database.listed.unlist();
         let _ = database.db.close();
     }
     drop(database);
@@ -50,6 +51,7 @@ natives! {
         let database = handles::hold::<Database>(db)?;
         let db = database.open()?;
         database.is_closed.store(true, Ordering::Relaxed);
+        database.listed.unlist();
         let outcome = db.close();
         if outcome.is_err() {
             database.is_closed.store(false, Ordering::Relaxed);

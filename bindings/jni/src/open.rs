@@ -8,6 +8,25 @@ use crate::shared::value;
 use esker::{Db, FamilyDescriptor, Options};
 use jni_sys::{jint, jlong, jobject};
 
+/// The options of a database that is about to be opened, which shares the memory of the process.
+pub(crate) fn to_open(env: Env<'_>, options: jlong) -> Outcome<Options> {
+    let mut options = Options::clone(&*value::<Options>(options)?);
+    esker_process::share_memory(&mut options.db, || heap_max(env).unwrap_or(0))?;
+    Ok(options)
+}
+
+/// The most bytes of the Java heap.
+fn heap_max(env: Env<'_>) -> Outcome<u64> {
+    let class = env.class("java/lang/Runtime")?;
+    let of_process = env.static_method(class, "getRuntime", "()Ljava/lang/Runtime;")?;
+    let runtime = env.call_static_object(class, of_process, &[])?;
+    let max_memory = env.method(class, "maxMemory", "()J")?;
+    let bytes = env.call_long(runtime, max_memory, &[])?;
+    env.forget(runtime);
+    env.forget(class);
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
 /// Families as Java names them.
 pub(crate) fn described(
     env: Env<'_>,
@@ -90,7 +109,7 @@ natives! {
     fn Java_org_rocksdb_RocksDB_open__JLjava_lang_String_2(
         env, options: jlong, path: jobject
     ) -> jlong {
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let families = default_only(&options);
         Ok(handles::give(writing(&env.text(path)?, options, families)?))
     }
@@ -98,7 +117,7 @@ natives! {
     fn Java_org_rocksdb_RocksDB_open__JLjava_lang_String_2_3_3B_3J(
         env, options: jlong, path: jobject, names: jobject, family_options: jobject
     ) -> jobject {
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
         with_families(env, writing(&env.text(path)?, options, families)?, &names)
@@ -107,7 +126,7 @@ natives! {
     fn Java_org_rocksdb_RocksDB_openROnly__JLjava_lang_String_2Z(
         env, options: jlong, path: jobject, refuses_logs: bool
     ) -> jlong {
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let path = env.text(path)?;
         refuse_logs(&path, &options, refuses_logs)?;
         Ok(Database::give(Db::open_read_only(path, options)?))
@@ -117,7 +136,7 @@ natives! {
         env, options: jlong, path: jobject, names: jobject, family_options: jobject,
         refuses_logs: bool
     ) -> jobject {
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let path = env.text(path)?;
         refuse_logs(&path, &options, refuses_logs)?;
         let families = described(env, names, family_options)?;
@@ -129,7 +148,7 @@ natives! {
     fn Java_org_rocksdb_RocksDB_openAsSecondary__JLjava_lang_String_2Ljava_lang_String_2(
         env, options: jlong, path: jobject, secondary: jobject
     ) -> jlong {
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let (path, secondary) = (env.text(path)?, env.text(secondary)?);
         Ok(Database::give(Db::open_secondary(path, secondary, options)?))
     }
@@ -138,7 +157,7 @@ natives! {
         env, options: jlong, path: jobject, secondary: jobject, names: jobject,
         family_options: jobject
     ) -> jobject {
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
         let (path, secondary) = (env.text(path)?, env.text(secondary)?);
@@ -158,7 +177,7 @@ natives! {
     fn Java_org_rocksdb_TtlDB_open(
         env, options: jlong, path: jobject, seconds: jint, read_only: bool
     ) -> jlong {
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let path = env.text(path)?;
         if read_only {
             return Ok(Database::give(Db::open_read_only_with_ttl(path, options)?));
@@ -174,7 +193,7 @@ natives! {
         if read_only {
             return Err(not_supported("a TtlDB with families that is read only").into());
         }
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
         let families = families.into_iter().zip(env.ints(seconds)?).collect();

@@ -3,7 +3,7 @@
 use crate::boundary::{Env, Outcome, handles};
 use crate::database::{Database, Transactions};
 use crate::filters;
-use crate::open::{default_only, described, names_of, with_families};
+use crate::open::{default_only, described, names_of, to_open, with_families};
 use crate::shared::{SharedValue, change, give, value};
 use crate::transaction::Txn;
 use crate::{disposals, natives};
@@ -121,7 +121,7 @@ natives! {
     fn Java_org_rocksdb_TransactionDB_open__JJLjava_lang_String_2(
         env, options: jlong, transactions: jlong, path: jobject
     ) -> jlong {
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let families = default_only(&options);
         Ok(handles::give(over_locking(&env.text(path)?, options, families, transactions)?))
     }
@@ -130,7 +130,7 @@ natives! {
         env, options: jlong, transactions: jlong, path: jobject, names: jobject,
         family_options: jobject
     ) -> jobject {
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
         let database = over_locking(&env.text(path)?, options, families, transactions)?;
@@ -140,7 +140,7 @@ natives! {
     fn Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2(
         env, options: jlong, path: jobject
     ) -> jlong {
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let families = default_only(&options);
         Ok(handles::give(over_optimistic(&env.text(path)?, options, families)?))
     }
@@ -148,7 +148,7 @@ natives! {
     fn Java_org_rocksdb_OptimisticTransactionDB_open__JLjava_lang_String_2_3_3B_3J(
         env, options: jlong, path: jobject, names: jobject, family_options: jobject
     ) -> jobject {
-        let options = Options::clone(&*value::<Options>(options)?);
+        let options = to_open(env, options)?;
         let families = described(env, names, family_options)?;
         let names = names_of(&families);
         with_families(env, over_optimistic(&env.text(path)?, options, families)?, &names)
@@ -215,7 +215,7 @@ natives! {
     fn Java_org_rocksdb_OptimisticTransactionDB_getBaseDB(env, db: jlong) -> jlong {
         let database = handles::hold::<Database>(db)?;
         let below = database.open()?.clone();
-        let make = || handles::give_owned(Database::new(below, Transactions::None), db);
+        let make = || handles::give_owned(Database::below(below, Transactions::None), db);
         Ok(*database.base.get_or_init(make))
     }
 

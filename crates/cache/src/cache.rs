@@ -48,6 +48,8 @@ pub struct Cache<V> {
     options: Mutex<CacheOptions>,
     /// Bytes of the capacity that are used for something else.
     reserved: AtomicUsize,
+    /// Most bytes that entries may take, below the capacity.
+    bound: AtomicUsize,
     /// Charge of an entry beside its value.
     metadata: usize,
     flights: PendingReads,
@@ -142,6 +144,7 @@ impl<V> Cache<V> {
             metadata,
             options: Mutex::new(Self::OPTIONS_RANK, options),
             reserved: AtomicUsize::new(0),
+            bound: AtomicUsize::new(usize::MAX),
             flights: PendingReads::new(),
             ghost: Ghost::new(),
             tier,
@@ -334,6 +337,7 @@ impl<V> Cache<V> {
         change(&mut options);
         let left = options
             .capacity
+            .min(self.bound())
             .saturating_sub(self.reserved.load(Ordering::Relaxed));
         let per_shard = left.div_ceil(self.shards.len());
         let strict = options.strict_capacity_limit;
@@ -356,6 +360,19 @@ impl<V> Cache<V> {
     /// Sets [`CacheOptions::capacity`].
     pub fn set_capacity(&self, capacity: usize) {
         self.reconfigure(|o| o.capacity = capacity);
+    }
+
+    /// Has the cache hold `bytes` at most, however large its capacity is, which stays as it is;
+    /// `usize::MAX` for no bound. Entries that no longer fit leave.
+    pub fn set_bound(&self, bytes: usize) {
+        if self.bound.swap(bytes, Ordering::Relaxed) != bytes {
+            self.reconfigure(|_| {});
+        }
+    }
+
+    /// The bound of [`Cache::set_bound`].
+    pub fn bound(&self) -> usize {
+        self.bound.load(Ordering::Relaxed)
     }
 
     /// Takes `bytes` of the capacity for something else, in place of the `before` that the caller

@@ -11,6 +11,7 @@ use crate::boundary::{
 use crate::*;
 use esker::options::InfoLogLevel;
 use esker::{Db, Error, FamilyDescriptor, FamilyHandle, Options, Result};
+use esker_process::OpenDatabase;
 use esker_sync::{Mutex, Rank};
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int, c_uchar, c_void};
@@ -26,6 +27,8 @@ struct Open {
     default: FamilyHandle,
     /// With this handle the database closes, whatever else refers to it.
     is_owner: bool,
+    /// Its place on the list of those whose statistics are served.
+    listed: OpenDatabase,
 }
 
 /// A closed handle, kept so that it does not dangle.
@@ -38,21 +41,23 @@ static CLOSED: Mutex<VecDeque<ClosedHandle>> = Mutex::new(Rank::LEAF, VecDeque::
 impl rocksdb_t {
     /// The beginning of another handle, which is closed with it.
     pub(crate) fn part_of(db: Db) -> Self {
-        Self::of(db, true)
+        let listed = esker_process::opened(&db);
+        Self::of(db, true, listed)
     }
 
     /// A second handle on `db`, good until the database closes.
     pub(crate) fn base_of(db: Db) -> Self {
-        Self::of(db, false)
+        Self::of(db, false, OpenDatabase::unlisted())
     }
 
-    fn of(db: Db, is_owner: bool) -> Self {
+    fn of(db: Db, is_owner: bool, listed: OpenDatabase) -> Self {
         let default = db.default_family_handle();
         rocksdb_t {
             open: Some(Open {
                 db,
                 default,
                 is_owner,
+                listed,
             }),
         }
     }
@@ -63,12 +68,19 @@ impl rocksdb_t {
             crate::open_dbs::note_refused(&db, name);
         }
         crate::open_dbs::OPEN.lock().push(db.clone());
-        Self::of(db, true)
+        Self::part_of(db)
+    }
+
+    /// Takes the database off the list of those whose statistics are served, before it closes.
+    pub(crate) fn unlist(&self) {
+        if let Some(open) = &self.open {
+            open.listed.unlist();
+        }
     }
 
     /// A handle for the duration of a callback.
     pub(crate) fn lent(db: Db) -> Self {
-        Self::part_of(db)
+        Self::of(db, true, OpenDatabase::unlisted())
     }
 
     #[inline]
@@ -128,6 +140,13 @@ pub(crate) fn with_family<'a>(
     Ok((db, family))
 }
 
+/// The options of a database that is about to be opened, which shares the memory of the process.
+fn to_open(options: *const rocksdb_options_t) -> Result<Options> {
+    let mut options = shared(options)?.options.clone();
+    esker_process::share_memory(&mut options.db, || 0)?;
+    Ok(options)
+}
+
 /// The families that a call to open names.
 pub(crate) struct OpenRequest {
     pub(crate) options: Options,
@@ -137,7 +156,7 @@ pub(crate) struct OpenRequest {
 impl OpenRequest {
     /// The default family alone.
     pub(crate) fn default_only(options: *const rocksdb_options_t) -> Result<OpenRequest> {
-        let options = shared(options)?.options.clone();
+        let options = to_open(options)?;
         let families = vec![FamilyDescriptor::new("default", options.family.clone())];
         Ok(OpenRequest { options, families })
     }
@@ -155,10 +174,8 @@ impl OpenRequest {
             let options = shared(*options)?.options.family.clone();
             families.push(FamilyDescriptor::new(text(*name)?, options));
         }
-        Ok(OpenRequest {
-            options: shared(options)?.options.clone(),
-            families,
-        })
+        let options = to_open(options)?;
+        Ok(OpenRequest { options, families })
     }
 }
 
@@ -284,6 +301,7 @@ pub(crate) fn close(handle: *mut rocksdb_t) {
             drop(others);
             drop(listed);
         }
+        open.listed.unlist();
         quiet((), || close_now(&open.db));
     }
     let mut closed = CLOSED.lock();

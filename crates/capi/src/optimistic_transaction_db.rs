@@ -96,6 +96,7 @@ pub extern "C" fn rocksdb_optimistictransactiondb_close(
 ) {
     quiet((), || {
         if let Some(handle) = owned(otxn_db) {
+            handle.base.unlist();
             close_now(handle.db.base());
         }
     });

@@ -172,6 +172,7 @@ pub extern "C" fn rocksdb_transactiondb_create_column_family(
 pub extern "C" fn rocksdb_transactiondb_close(txn_db: *mut rocksdb_transactiondb_t) {
     quiet((), || {
         if let Some(handle) = owned(txn_db) {
+            handle.base.unlist();
             close_now(handle.db.base());
         }
     });

@@ -1,28 +1,41 @@
 //! The command line: names, help and examples, and which module runs what.
 
-use crate::access::{BatchPutArgs, DeleteArgs, GetArgs, PutArgs};
+use crate::access::{
+    BatchPutArgs, DeleteArgs, DeleteRangeArgs, GetArgs, MergeArgs, MultiGetArgs, PutArgs,
+};
 use crate::backup::BackupArgs;
 use crate::check::CheckArgs;
 use crate::checkpoint::CheckpointArgs;
 use crate::compact::CompactArgs;
 use crate::destroy::DestroyArgs;
+use crate::external::{IngestArgs, WriteSstArgs};
 use crate::failure::Outcome;
 use crate::families::FamiliesArgs;
 use crate::forecast::ForecastArgs;
+use crate::histogram::HistogramArgs;
+use crate::idump::InternalDumpArgs;
+use crate::inspect::{ApproximateSizeArgs, LiveFilesArgs, PropertyArgs};
+#[cfg(feature = "lab")]
+use crate::laboratory;
 use crate::load::LoadArgs;
 use crate::manifest::ManifestArgs;
+use crate::manual::{CompletionsArgs, ManualArgs};
+use crate::metrics::MetricsArgs;
 use crate::options::OptionsArgs;
 use crate::out::Out;
+use crate::recompress::CompressionSizesArgs;
 use crate::repair::RepairArgs;
 use crate::scan::{DumpArgs, ScanArgs};
 use crate::shape::ShapeArgs;
 use crate::sst::SstArgs;
+use crate::unsafe_edits::UnsafeEditArgs;
 use crate::wal::WalArgs;
 use crate::{
-    access, backup, check, checkpoint, compact, destroy, families, forecast, load, manifest,
-    options, place, repair, say, scan, shape, sst, wal,
+    access, backup, check, checkpoint, compact, destroy, external, families, forecast, histogram,
+    idump, inspect, load, manifest, manual, metrics, options, place, recompress, repair, say, scan,
+    shape, sst, unsafe_edits, wal,
 };
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::json;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -77,6 +90,8 @@ Examples:
 Examples:
   esker sst DB                             properties of every table
   esker sst DB/000012.sst --scan --limit 10
+  esker sst DB/000012.sst --scan --from=a --to=b
+  esker sst DB/000012.sst --scan --keep-going      what can be read of a damaged one
   esker sst DB/000012.sst --blocks --index
   esker sst DB --verify")]
     Sst(SstArgs),
@@ -121,6 +136,13 @@ Examples:
   esker get --db=DB --hex 0x6170706C65
   esker get --db=DB --column-family=stock apple --json")]
     Get(GetArgs),
+    /// Print the values of several keys
+    #[command(after_help = "\
+Exit code 1 when one of them does not exist.
+
+Example:
+  esker multi-get --db=DB apple pear")]
+    MultiGet(MultiGetArgs),
     /// Set a key to a value
     #[command(after_help = "\
 Examples:
@@ -132,6 +154,24 @@ Examples:
 Example:
   esker delete --db=DB apple")]
     Delete(DeleteArgs),
+    /// Delete a key that was set at most once since it was deleted last
+    #[command(after_help = "\
+Cheaper than delete. Of a key that was set more often, an older value may come back.
+
+Example:
+  esker singledelete --db=DB apple")]
+    Singledelete(DeleteArgs),
+    /// Delete all keys of a range
+    #[command(after_help = "\
+Example:
+  esker deleterange --db=DB a b            all keys that begin with a")]
+    Deleterange(DeleteRangeArgs),
+    /// Add an operand to a key, for its merge operator
+    #[command(after_help = "\
+Examples:
+  esker merge --db=DB apple red
+  esker merge --db=DB --set merge_operator=stringappend apple red")]
+    Merge(MergeArgs),
     /// Set several keys at once: all of them or none
     #[command(after_help = "\
 Example:
@@ -144,10 +184,41 @@ Examples:
   esker scan --db=DB --reverse --no-value
   esker scan --db=DB --json | jq -r .key")]
     Scan(ScanArgs),
+    /// Print every version of every key, with sequence numbers and kinds
+    #[command(after_help = "\
+Reads tables and logs as they are; the database is not opened.
+
+Examples:
+  esker idump DB --from=a --to=b
+  esker idump DB --json | jq 'select(.kind == \"Deletion\").key'")]
+    Idump(InternalDumpArgs),
+    /// Count keys and bytes by prefix
+    #[command(after_help = "\
+Examples:
+  esker histogram --db=DB                  prefixes end before :
+  esker histogram --db=DB --bytes=4 --top=20")]
+    Histogram(HistogramArgs),
+    /// Print about how many bytes of tables a range of keys takes
+    #[command(after_help = "\
+Example:
+  esker approxsize --db=DB --from=a --to=b")]
+    Approxsize(ApproximateSizeArgs),
+    /// Print properties by RocksDB's names
+    #[command(after_help = "\
+Examples:
+  esker property --db=DB
+  esker property --db=DB rocksdb.stats rocksdb.estimate-num-keys")]
+    Property(PropertyArgs),
+    /// List live tables and blob files, with their families and levels
+    #[command(after_help = "\
+Example:
+  esker live-files --db=DB --json | jq 'select(.level == 0).path'")]
+    LiveFiles(LiveFilesArgs),
     /// Print all entries in a form that `esker load` and `ldb load` read
     #[command(after_help = "\
-A line is KEY ==> VALUE; with --hex both are 0x and two digits for each byte. Without --hex, a key or value
-that does not fit on a line of text is an error.
+A line is KEY ==> VALUE; with --hex both are 0x and two digits for each byte. Without --hex, a key
+or value that does not fit on a line of text is an error, before anything is printed. With --json,
+keys and values are UTF-8; others are in base64, as key_base64 and value_base64.
 
 Examples:
   esker dump --db=DB --hex > entries
@@ -157,6 +228,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   esker load --db=DB --create-if-missing --hex < entries
+  esker dump --db=DB --json | esker load --db=COPY --json --create-if-missing
   ldb --db=OLD dump --hex | esker load --db=DB --create-if-missing --hex --compact")]
     Load(LoadArgs),
     /// List, make and drop column families
@@ -166,6 +238,32 @@ Examples:
   esker families create --db=DB users
   esker families drop --db=DB users --yes")]
     Families(FamiliesArgs),
+    /// Print the sizes, levels and counts of a database as OpenMetrics text; read-only
+    #[command(after_help = "\
+For the textfile collector of an exporter, and for a look. Counts of a running program are in its
+memory: it calls Db::metrics, or runs with ESKER_STATS=127.0.0.1:PORT (docs/statistics.md).
+
+Example:
+  esker metrics DB > esker.prom")]
+    Metrics(MetricsArgs),
+    /// Write a table file of the lines of a dump, for `esker ingest`
+    #[command(after_help = "\
+The keys must be in order. The table has the options of the database, which is not changed.
+
+Example:
+  esker dump --db=OLD --hex | esker write-sst --db=DB --hex new.sst")]
+    WriteSst(WriteSstArgs),
+    /// Take table files into a database
+    #[command(after_help = "\
+Example:
+  esker ingest --db=DB new.sst --move-files")]
+    Ingest(IngestArgs),
+    /// Show how large tables would be with other codecs; writes nothing
+    #[command(after_help = "\
+Examples:
+  esker recompress DB/000012.sst
+  esker recompress DB --codecs=zstd --level-from=1 --level-to=9 --block-size=16384")]
+    Recompress(CompressionSizesArgs),
     /// Rewrite tables: drops deleted and overwritten entries, applies changed options
     #[command(after_help = "\
 Examples:
@@ -207,52 +305,49 @@ Examples:
     #[command(after_help = "\
 Only files of the database are removed, and the directory if nothing else is in it.
 
-Example:
+Examples:
+  esker destroy --db=DB --dry-run
   esker destroy --db=DB --yes")]
     Destroy(DestroyArgs),
+    #[cfg(feature = "lab")]
     /// Measure: db_bench's benchmarks and flags on Esker, or on any librocksdb.so
     #[command(disable_help_flag = true)]
-    Bench(BenchArgs),
+    Bench(laboratory::BenchArgs),
+    #[cfg(feature = "lab")]
     /// Experiments on Esker and its peers, each with a page of results
     #[command(disable_help_flag = true)]
-    Lab(LabArgs),
+    Lab(laboratory::LabArgs),
+    /// Print completions for a shell
+    #[command(after_help = "\
+Examples:
+  esker completions bash > ~/.local/share/bash-completion/completions/esker
+  esker completions zsh > ~/.zfunc/_esker
+  esker completions fish > ~/.config/fish/completions/esker.fish")]
+    Completions(CompletionsArgs),
+    /// Write man pages
+    #[command(after_help = "\
+Examples:
+  esker man /usr/local/share/man/man1
+  esker man | man -l -")]
+    Man(ManualArgs),
+    #[command(hide = true, name = "update_manifest")]
+    UpdateManifest(UnsafeEditArgs),
+    #[command(hide = true, name = "unsafe_remove_sst_file")]
+    UnsafeRemoveSstFile(UnsafeEditArgs),
+    #[command(hide = true, name = "reduce_levels")]
+    ReduceLevels(UnsafeEditArgs),
     /// List the commands and what each needs, from the parser itself
     #[command(hide = true)]
     Commands,
+    #[cfg(feature = "lab")]
     /// Compare two librocksdb.so: one random trace of calls, every result
     #[command(disable_help_flag = true)]
-    Diff(DiffArgs),
-}
-
-/// Everything after `diff`.
-#[derive(Args, Debug)]
-struct DiffArgs {
-    /// `--left lib:A --right lib:B --calls N --seed S`; `esker diff --list` lists the kinds of
-    /// calls
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<String>,
-}
-
-/// Everything after `bench`.
-#[derive(Args, Debug)]
-struct BenchArgs {
-    /// db_bench's flags; `esker bench --help` lists them
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<String>,
-}
-
-/// Everything after `lab`.
-#[derive(Args, Debug)]
-struct LabArgs {
-    /// An experiment and its settings; `esker lab` lists them
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<String>,
+    Diff(laboratory::DiffArgs),
 }
 
 /// The command line. Sets how messages are given, too.
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let mut root = Cli::command();
-    root.build();
+    let root = root();
     let given: Vec<OsString> = args.collect();
     let (placed, command) = place::placed(&root, given);
     let takes = |long: &str| command.get_arguments().any(|a| a.get_long() == Some(long));
@@ -260,8 +355,48 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::E
         json: is_json(&placed, command),
         takes_set: takes("set"),
         takes_create: takes("create-if-missing"),
+        is_quiet: false,
     });
-    Cli::try_parse_from(placed)
+    let matches = root.clone().try_get_matches_from(placed)?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// The parser, with the paragraphs of its help as long as the terminal is wide.
+fn root() -> clap::Command {
+    let mut root = with_paragraphs(Cli::command());
+    root.build();
+    root
+}
+
+fn with_paragraphs(command: clap::Command) -> clap::Command {
+    let after = command.get_after_help().map(ToString::to_string);
+    let command = match after {
+        Some(after) => command.after_help(paragraphs(&after)),
+        None => command,
+    };
+    let below: Vec<String> = command
+        .get_subcommands()
+        .map(|c| c.get_name().to_owned())
+        .collect();
+    let by_name =
+        |command: clap::Command, name: String| command.mut_subcommand(name, with_paragraphs);
+    below.into_iter().fold(command, by_name)
+}
+
+/// Makes one line of the lines of each paragraph. Indented lines stay as they are.
+fn paragraphs(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let is_prose = |l: &str| !l.is_empty() && !l.starts_with(' ');
+        let last = out.rsplit('\n').next().unwrap_or_default();
+        if is_prose(line) && is_prose(last) && !last.ends_with([':', '.']) {
+            out.push(' ');
+        } else if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(line);
+    }
+    out
 }
 
 /// Tells whether `--json` is there without the name of a file, which `esker bench` takes.
@@ -288,40 +423,6 @@ pub(crate) fn refused(e: &clap::Error) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The arguments of a command that reads them itself, without the `--json` of all commands.
-fn own(args: &[String]) -> Vec<String> {
-    let end = args.iter().position(|a| a == "--").unwrap_or(args.len());
-    let (before, behind) = args.split_at(end);
-    let is_own = |a: &&String| !(say::is_json() && *a == "--json");
-    before
-        .iter()
-        .filter(is_own)
-        .chain(behind)
-        .cloned()
-        .collect()
-}
-
-/// The arguments of `esker bench`, whose document follows `--json` unless it goes to a file.
-fn of_bench(args: &[String]) -> Vec<String> {
-    let mut args = own(args);
-    if say::is_json() && !args.iter().any(|a| a.starts_with("--json=")) {
-        args.push("--json".into());
-    }
-    args
-}
-
-/// The exit code of a run of the laboratory, whose failure is said here.
-fn ended(outcome: Result<(), esker_lab::Failure>) -> ExitCode {
-    let code = match &outcome {
-        Ok(()) => 0,
-        Err(failure) => {
-            say::failure(failure.is_usage(), &failure.to_string());
-            1 + u8::from(failure.is_usage())
-        }
-    };
-    ExitCode::from(esker_lab::interrupt::exit_code().unwrap_or(code))
-}
-
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
     let mut out = Out::new(cli.json);
@@ -340,41 +441,50 @@ pub(crate) fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Scan(args) => scan::scan(args, &mut out),
         Command::Dump(args) => scan::dump(args, &mut out),
         Command::Families(args) => families::run(args, &mut out),
+        Command::Metrics(args) => metrics::run(args, &mut out),
         Command::Load(args) => load::run(args, &mut out),
         Command::Compact(args) => compact::run(args, &mut out),
         Command::Backup(args) => backup::run(args, &mut out),
         Command::Checkpoint(args) => checkpoint::run(args, &mut out),
         Command::Repair(args) => repair::run(args, &mut out),
         Command::Destroy(args) => destroy::run(args, &mut out),
-        Command::Commands => commands(&Cli::command(), "", &mut out),
+        Command::MultiGet(args) => access::multi_get(args, &mut out),
+        Command::Singledelete(args) => access::single_delete(args, &mut out),
+        Command::Deleterange(args) => access::delete_range(args, &mut out),
+        Command::Merge(args) => access::merge(args, &mut out),
+        Command::Idump(args) => idump::run(args, &mut out),
+        Command::Histogram(args) => histogram::run(args, &mut out),
+        Command::Approxsize(args) => inspect::approx_size(args, &mut out),
+        Command::Property(args) => inspect::property(args, &mut out),
+        Command::LiveFiles(args) => inspect::live_files(args, &mut out),
+        Command::WriteSst(args) => external::write(args, &mut out),
+        Command::Ingest(args) => external::ingest(args, &mut out),
+        Command::Recompress(args) => recompress::run(args, &mut out),
+        Command::Completions(args) => manual::completions(args, root(), &mut out),
+        Command::Man(args) => manual::man(args, root(), &mut out),
+        Command::UpdateManifest(_) => unsafe_edits::refuse("update_manifest"),
+        Command::UnsafeRemoveSstFile(_) => unsafe_edits::refuse("unsafe_remove_sst_file"),
+        Command::ReduceLevels(_) => unsafe_edits::refuse("reduce_levels"),
+        Command::Commands => commands(&root(), "", &mut out),
         // These print by themselves, from several threads.
+        #[cfg(feature = "lab")]
         Command::Bench(args) => {
             drop(out);
-            return Ok(ended(esker_lab::bench::esker_bench(&of_bench(&args.args))));
+            return Ok(laboratory::bench(args));
         }
+        #[cfg(feature = "lab")]
         Command::Lab(args) => {
             drop(out);
-            return Ok(ended(esker_lab::laboratory::main(&own(&args.args))));
+            return Ok(laboratory::lab(args));
         }
+        #[cfg(feature = "lab")]
         Command::Diff(args) => {
             drop(out);
-            return Ok(diff(&own(&args.args)));
+            return Ok(laboratory::diff(args));
         }
     }?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Compares two libraries.
-fn diff(args: &[String]) -> ExitCode {
-    match esker_differential::main(args, &check::is_whole) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(failure) => {
-            say::usage(&failure.to_string());
-            ExitCode::from(2)
-        }
-    }
 }
 
 /// Shows the commands below `parent` that have none below them.
@@ -408,5 +518,13 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn paragraphs_are_lines() {
+        let text = "One that\ngoes on.\nTwo.\n\nExamples:\n  a\n  b";
+        let joined = "One that goes on.\nTwo.\n\nExamples:\n  a\n  b";
+        assert_eq!(paragraphs(text), joined);
+        assert_eq!(paragraphs(joined), joined);
     }
 }

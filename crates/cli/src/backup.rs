@@ -1,5 +1,6 @@
 //! `esker backup`: backups in RocksDB's layout, which `ldb backup` and `ldb restore` share.
 
+use crate::counted::BytesRead;
 use crate::database::{DbArgs, Open};
 use crate::directory::{Directory, FileAt};
 use crate::failure::{Failure, Outcome};
@@ -186,10 +187,19 @@ pub(crate) fn run(args: &BackupArgs, out: &mut Out) -> Outcome {
 }
 
 fn reader(dir: &Path, threads: i32, restore_rate_limit: u64) -> Outcome<BackupEngineReadOnly> {
+    reader_in(&Env::posix(), dir, threads, restore_rate_limit)
+}
+
+fn reader_in(
+    env: &Env,
+    dir: &Path,
+    threads: i32,
+    restore_rate_limit: u64,
+) -> Outcome<BackupEngineReadOnly> {
     let mut options = BackupEngineOptions::new(dir);
     options.max_background_operations = threads;
     options.restore_rate_limit = restore_rate_limit;
-    Ok(BackupEngineReadOnly::open(options, &Env::posix())?)
+    Ok(BackupEngineReadOnly::open(options, env)?)
 }
 
 /// Opens a directory that is there to change it.
@@ -202,13 +212,14 @@ fn writer(dir: &Path) -> Outcome<BackupEngine> {
 
 fn create(args: &CreateArgs, out: &mut Out) -> Outcome {
     let before = Directory::read(args.db.path())?;
-    match writable(args)? {
+    let read = BytesRead::default();
+    match writable(args, &read)? {
         Some(open) => {
             let after = Directory::read(args.db.path())?;
             let backups = engine(args)?;
             let mut how = CreateBackupOptions::default();
             how.flush_before_backup = args.flush;
-            let progress = Progress::wait("backup");
+            let progress = watched(&after, &args.dir, read)?;
             let id = backups.create_new_backup_opt(&open.db, &how, args.metadata.as_bytes())?;
             drop(progress);
             show(&backups.get_backup_info_of(id)?, false, out)?;
@@ -218,17 +229,39 @@ fn create(args: &CreateArgs, out: &mut Out) -> Outcome {
         None => {
             let mut options = Options::new();
             options.db.wal_dir = before.place_of_logs()?;
+            options.env = Some(read.env());
             let closed = Db::keep_closed(args.db.path(), &options)?;
             let backups = engine(args)?;
             let how = CreateBackupOptions::default();
             let text = args.metadata.as_bytes();
-            let progress = Progress::wait("backup");
+            let progress = watched(&before, &args.dir, read)?;
             let id = backups.create_new_backup_of_closed(&closed, &how, text)?;
             drop(progress);
             show(&backups.get_backup_info_of(id)?, false, out)?;
             unchanged(args, out)
         }
     }
+}
+
+/// Progress of a backup of `source`: what no backup in `backups` has yet is read.
+fn watched(source: &Directory, backups: &Path, read: BytesRead) -> Outcome<Progress> {
+    let shared = backups.join("shared_checksum");
+    let there = if source.fs.exists(&shared)? {
+        source.fs.read_dir(&shared)?
+    } else {
+        Vec::new()
+    };
+    let is_new = |f: &&FileAt| {
+        let number = f.name.split('.').next().unwrap_or_default();
+        let is_shared = matches!(f.kind, FileKind::Table | FileKind::Blob);
+        !is_shared
+            || !there
+                .iter()
+                .any(|e| e.name.starts_with(&format!("{number}_")))
+    };
+    let due = source.files.iter().filter(is_new).map(|f| f.len).sum();
+    let start = read.get();
+    Ok(Progress::watched("backup", due, move || read.get() - start))
 }
 
 fn engine(args: &CreateArgs) -> Outcome<BackupEngine> {
@@ -240,12 +273,12 @@ fn engine(args: &CreateArgs) -> Outcome<BackupEngine> {
 
 /// The database, open; `None` when it is to be left as it is, or has to be since its directory
 /// cannot be written.
-fn writable(args: &CreateArgs) -> Outcome<Option<Open>> {
+fn writable(args: &CreateArgs, read: &BytesRead) -> Outcome<Option<Open>> {
     if args.read_only {
         return Ok(None);
     }
     let is_lock = |e: &Error| e.file().is_some_and(|f| f.ends_with(LOCK));
-    match args.db.write(false) {
+    match args.db.write_in(false, Some(read.env())) {
         Ok(open) => Ok(Some(open)),
         // Before anything was changed.
         Err(Failure::Status(e)) if e.is_unwritable() && is_lock(&e) && !args.flush => Ok(None),
@@ -321,8 +354,8 @@ fn show(info: &BackupInfo, files: bool, out: &mut Out) -> Outcome {
     })
 }
 
-/// A time in Unix seconds, as a date in UTC.
-fn when(unix: u64) -> String {
+/// Year, month and day in UTC of a time in Unix seconds.
+pub(crate) fn date(unix: u64) -> (u64, u64, u64) {
     // Days since 0000-03-01, so that a leap day ends a year (Howard Hinnant, "chrono-compatible
     // low-level date algorithms").
     let days = unix / 86_400 + 719_468;
@@ -335,12 +368,18 @@ fn when(unix: u64) -> String {
     } else {
         shifted - 9
     };
-    let (h, m, s) = (unix / 3_600 % 24, unix / 60 % 60, unix % 60);
-    format!(
-        "{:04}-{month:02}-{:02} {h:02}:{m:02}:{s:02} UTC",
+    (
         year + era * 400 + u64::from(month <= 2),
+        month,
         in_year - (153 * shifted + 2) / 5 + 1,
     )
+}
+
+/// A time in Unix seconds, as a date in UTC.
+fn when(unix: u64) -> String {
+    let (year, month, day) = date(unix);
+    let (h, m, s) = (unix / 3_600 % 24, unix / 60 % 60, unix % 60);
+    format!("{year:04}-{month:02}-{day:02} {h:02}:{m:02}:{s:02} UTC")
 }
 
 fn list(dir: &Path, files: bool, out: &mut Out) -> Outcome {
@@ -401,7 +440,8 @@ fn restore(args: &RestoreArgs, out: &mut Out) -> Outcome {
             args.db.display()
         )));
     }
-    let backups = reader(&args.dir, args.threads, args.rate_limit)?;
+    let read = BytesRead::default();
+    let backups = reader_in(&read.env(), &args.dir, args.threads, args.rate_limit)?;
     let info = match args.id {
         Some(id) => backups.get_backup_info_of(id)?,
         None => backups.get_latest_backup_info()?,
@@ -413,7 +453,8 @@ fn restore(args: &RestoreArgs, out: &mut Out) -> Outcome {
     };
     let wal_dir = args.wal_dir.as_ref().unwrap_or(&args.db);
     let how = RestoreOptions::new(args.keep_logs, mode);
-    let progress = Progress::wait("restore");
+    let start = read.get();
+    let progress = Progress::watched("restore", info.size, move || read.get() - start);
     backups.restore_db_from_backup(info.backup_id, &args.db, wal_dir, &how)?;
     drop(progress);
     out.line(format!(

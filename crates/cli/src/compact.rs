@@ -1,13 +1,14 @@
 //! `esker compact`: rewrites a range of keys into the last level.
 
-use crate::database::{DbArgs, HexArgs};
+use crate::counted::BytesRead;
+use crate::database::{DbArgs, HexArgs, Open};
 use crate::failure::Outcome;
 use crate::out::Out;
 use crate::progress::Progress;
 use crate::text::size;
 use clap::Args;
-use esker::CompactRangeOptions;
 use esker::options::BottommostLevelCompaction;
+use esker::{CompactRangeOptions, FamilyMetaOptions};
 use serde_json::json;
 use std::ffi::OsString;
 
@@ -33,18 +34,31 @@ pub(crate) fn forced() -> CompactRangeOptions {
     options
 }
 
+/// Bytes of the tables that hold keys of the range: each is read at least once.
+fn due(open: &Open, from: Option<&[u8]>, to: Option<&[u8]>) -> u64 {
+    let range = FamilyMetaOptions {
+        start: from.map(<[u8]>::to_vec),
+        end: to.map(<[u8]>::to_vec),
+        ..FamilyMetaOptions::default()
+    };
+    open.db.family_metadata_opt(&open.family, &range).size
+}
+
 /// Runs `esker compact`.
 pub(crate) fn run(args: &CompactArgs, out: &mut Out) -> Outcome {
     let bound = |text: &Option<OsString>| text.as_ref().map(|t| args.hex.key(t)).transpose();
     let (from, to) = (bound(&args.from)?, bound(&args.to)?);
-    let open = args.db.write(false)?;
-    let bytes = |open: &crate::database::Open| {
+    let read = BytesRead::default();
+    let open = args.db.write_in(false, Some(read.env()))?;
+    let bytes = |open: &Open| {
         open.db
             .int_property(&open.family, "rocksdb.total-sst-files-size")
             .unwrap_or(0)
     };
     let before = bytes(&open);
-    let progress = Progress::wait("compacting");
+    let due = due(&open, from.as_deref(), to.as_deref());
+    let start = read.get();
+    let progress = Progress::watched("compacting", due, move || read.get() - start);
     open.db
         .compact_range_opt(&open.family, from.as_deref(), to.as_deref(), &forced())?;
     drop(progress);

@@ -6,16 +6,16 @@
 
 use crate::directory::{Directory, load_options};
 use crate::failure::{Failure, Outcome};
-use crate::say;
-use crate::text::{TextFormat, one_line, unhex};
+use crate::text::{argument, one_line, put_bytes};
+use crate::{options, options_file, say, times};
 use clap::Args;
-use esker::options::LoadedOptions;
-use esker::{Db, FamilyDescriptor, FamilyHandle, FamilyOptions, Options};
+use esker::options::{LoadedOptions, load_options_text};
+use esker::{Db, Env, FamilyDescriptor, FamilyHandle, FamilyOptions, Options};
 use esker_env::{FileSystem, PosixFs};
 use esker_format::file_name::CURRENT;
 use esker_status::{Error, Result};
+use serde_json::{Map, Value};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Which database, and how it is opened.
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct DbArgs {
     /// The database's directory
     #[arg(long, value_name = "DB")]
-    db: PathBuf,
+    pub(crate) db: PathBuf,
     /// The column family
     #[arg(
         long,
@@ -32,16 +32,28 @@ pub(crate) struct DbArgs {
         value_name = "NAME",
         default_value = "default"
     )]
-    column_family: String,
+    pub(crate) column_family: String,
     /// Set an option by RocksDB's name; can be given often. `esker options explain` lists the names
     #[arg(long, value_name = "NAME=VALUE")]
-    set: Vec<String>,
+    pub(crate) set: Vec<String>,
     /// Take options from this OPTIONS file instead of the database's own
     #[arg(long, alias = "options_file", value_name = "FILE")]
     options_file: Option<PathBuf>,
     /// Start from default options instead of the database's own OPTIONS file
     #[arg(long, conflicts_with = "options_file")]
-    default_options: bool,
+    pub(crate) default_options: bool,
+    /// Go on at options of the file that nobody knows, without them
+    #[arg(long, alias = "ignore_unknown_options")]
+    pub(crate) ignore_unknown_options: bool,
+    /// Values end in the second at which they were written, and live for SECONDS (0: for ever).
+    /// Not needed where the OPTIONS file says so
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "0")]
+    pub(crate) ttl: Option<i32>,
+    /// Read as a secondary instance, whose LOG goes into DIR; another process may have the database
+    /// open
+    #[arg(long, alias = "secondary_path", value_name = "DIR")]
+    pub(crate) secondary_path: Option<PathBuf>,
 }
 
 /// Whether the database may be made.
@@ -57,13 +69,13 @@ pub(crate) struct CreateArgs {
 pub(crate) struct HexArgs {
     /// Keys and values are hexadecimal: 0x and two digits for each byte
     #[arg(long)]
-    hex: bool,
+    pub(crate) hex: bool,
     /// Keys are hexadecimal
     #[arg(long, alias = "key_hex")]
-    key_hex: bool,
+    pub(crate) key_hex: bool,
     /// Values are hexadecimal
     #[arg(long, alias = "value_hex")]
-    value_hex: bool,
+    pub(crate) value_hex: bool,
 }
 
 impl HexArgs {
@@ -79,12 +91,12 @@ impl HexArgs {
 
     /// The key that an argument means.
     pub(crate) fn key(self, text: &OsStr) -> Outcome<Vec<u8>> {
-        given(text.as_bytes(), self.keys())
+        given(text, self.keys())
     }
 
     /// The value that an argument means.
     pub(crate) fn value(self, text: &OsStr) -> Outcome<Vec<u8>> {
-        given(text.as_bytes(), self.values())
+        given(text, self.values())
     }
 
     /// A key as this command shows keys: raw bytes, or hexadecimal.
@@ -97,22 +109,23 @@ impl HexArgs {
         shown(value, self.values())
     }
 
-    /// A key as JSON holds keys: escaped, or hexadecimal.
-    pub(crate) fn json_key(self, key: &[u8]) -> String {
-        TextFormat::whole(self.keys()).show(key)
-    }
-
-    /// A value as JSON holds values.
-    pub(crate) fn json_value(self, value: &[u8]) -> String {
-        TextFormat::whole(self.values()).show(value)
+    /// An entry as an object of `kind`; without a value where there is none.
+    pub(crate) fn entry(self, kind: &str, key: &[u8], value: Option<&[u8]>) -> Value {
+        let mut object = Map::new();
+        object.insert("type".to_owned(), kind.into());
+        put_bytes(&mut object, "key", key, self.keys());
+        match value {
+            Some(value) => put_bytes(&mut object, "value", value, self.values()),
+            None => {
+                object.insert("value".to_owned(), Value::Null);
+            }
+        }
+        Value::Object(object)
     }
 }
 
-fn given(text: &[u8], hex: bool) -> Outcome<Vec<u8>> {
-    if !hex {
-        return Ok(text.to_vec());
-    }
-    unhex(text).map_err(|e| Failure::Usage(e.message().to_owned()))
+fn given(text: &OsStr, hex: bool) -> Outcome<Vec<u8>> {
+    argument(text, hex).map_err(|e| Failure::Usage(e.message().to_owned()))
 }
 
 fn shown(bytes: &[u8], hex: bool) -> Vec<u8> {
@@ -142,6 +155,20 @@ impl Open {
 }
 
 impl DbArgs {
+    /// The database at `db`, opened as it is.
+    pub(crate) fn at(db: PathBuf) -> DbArgs {
+        DbArgs {
+            db,
+            column_family: "default".to_owned(),
+            set: Vec::new(),
+            options_file: None,
+            default_options: false,
+            ignore_unknown_options: false,
+            ttl: None,
+            secondary_path: None,
+        }
+    }
+
     /// The database's directory.
     pub(crate) fn path(&self) -> &Path {
         &self.db
@@ -149,9 +176,24 @@ impl DbArgs {
 
     /// Opens for reading; nothing in the directory changes.
     pub(crate) fn read(&self) -> Outcome<Open> {
-        let (options, families) = self.options(false)?;
+        let Opening {
+            options,
+            families,
+            ttl,
+        } = self.options(false)?;
         let default_options = options.family.clone();
-        let db = Db::open_families_read_only(&self.db, options, families)?;
+        let db = match (&self.secondary_path, ttl) {
+            (Some(_), Some(_)) => {
+                return Err(Failure::Usage(
+                    "a database with times to live is not read as a secondary instance: leave \
+                     --secondary-path out"
+                        .to_owned(),
+                ));
+            }
+            (Some(own), None) => Db::open_families_secondary(&self.db, own, options, families)?,
+            (None, Some(_)) => Db::open_read_only_with_ttl(&self.db, options)?,
+            (None, None) => Db::open_families_read_only(&self.db, options, families)?,
+        };
         let family = self.family(&db)?;
         Ok(Open {
             db,
@@ -162,12 +204,40 @@ impl DbArgs {
 
     /// Opens for writing.
     pub(crate) fn write(&self, create: bool) -> Outcome<Open> {
-        let (options, families) = self.options(create)?;
+        self.write_in(create, None)
+    }
+
+    /// Opens for writing, in an environment that is not the usual one.
+    pub(crate) fn write_in(&self, create: bool, env: Option<Env>) -> Outcome<Open> {
+        if self.secondary_path.is_some() {
+            return Err(Failure::Usage(
+                "a secondary instance only reads: leave --secondary-path out".to_owned(),
+            ));
+        }
+        let Opening {
+            mut options,
+            families,
+            ttl,
+        } = self.options(create)?;
+        options.env = env;
         let own = families.iter().find(|f| f.name == "default");
         let default_options = own.map(|f| f.options.clone()).unwrap_or_default();
-        let db = Db::open_families(&self.db, options, families)?;
+        let db = match ttl {
+            Some(seconds) => {
+                let families = families.into_iter().map(|f| (f, seconds)).collect();
+                Db::open_families_with_ttl(&self.db, options, families)?
+            }
+            None => Db::open_families(&self.db, options, families)?,
+        };
         if create && db.family(&self.column_family).is_none() {
-            db.create_family(&self.column_family, default_options.clone())?;
+            match ttl {
+                Some(seconds) => db.create_family_with_ttl(
+                    &self.column_family,
+                    default_options.clone(),
+                    seconds,
+                )?,
+                None => db.create_family(&self.column_family, default_options.clone())?,
+            };
         }
         let family = self.family(&db)?;
         Ok(Open {
@@ -190,30 +260,45 @@ impl DbArgs {
             .with_hint(format!("there are: {}", names.join(", ")))
     }
 
-    fn loaded(&self, exists: bool) -> Result<LoadedOptions> {
-        let loaded = match &self.options_file {
-            Some(path) => load_options(path)?,
+    /// Options of the file, and the times to live that it names.
+    fn loaded(&self, exists: bool) -> Result<(LoadedOptions, Option<i32>)> {
+        let mut loaded = match &self.options_file {
+            Some(path) => self.of_file(path)?,
             None if self.default_options || !exists => LoadedOptions::default(),
             None => match Directory::read(&self.db)?.options {
+                Some((path, Err(_))) if self.ignore_unknown_options => self.of_file(&path)?,
                 Some((_, loaded)) => loaded.map_err(|e| {
                     e.with_hint("--default-options or --options-file opens without this file")
                 })?,
                 None => LoadedOptions::default(),
             },
         };
-        for r in &loaded.remarks {
+        let ttl = times::taken(&mut loaded)?;
+        // Listeners are a program's code.
+        for r in loaded.remarks.iter().filter(|r| r.option != "listeners") {
             let text = format!(
                 "option {}={} is not taken over: {}",
                 r.option, r.value, r.reason
             );
             say::note(&text);
         }
-        Ok(loaded)
+        Ok((loaded, ttl))
     }
 
-    fn options(&self, create: bool) -> Outcome<(Options, Vec<FamilyDescriptor>)> {
+    fn of_file(&self, path: &Path) -> Result<LoadedOptions> {
+        if !self.ignore_unknown_options {
+            return load_options(path);
+        }
+        let text = options_file::text_of(path)?;
+        let mut faults = options_file::faults(&text);
+        faults.retain(|f| !options::is_known(&f.name));
+        let known = options_file::without(&text, &faults);
+        load_options_text(&known, options_file::RULES).map_err(|e| e.with_file(path))
+    }
+
+    fn options(&self, create: bool) -> Outcome<Opening> {
         let exists = PosixFs::new().exists(&self.db.join(CURRENT))?;
-        let loaded = self.loaded(exists)?;
+        let (loaded, named) = self.loaded(exists)?;
         let described = |name: &str| {
             let own = loaded.families.iter().find(|(n, _)| n == name);
             own.or(loaded.families.first())
@@ -241,8 +326,20 @@ impl DbArgs {
             set_all(&mut one, &self.set)?;
             families.push(FamilyDescriptor::new(name, one.family));
         }
-        Ok((options, families))
+        Ok(Opening {
+            options,
+            families,
+            ttl: self.ttl.or(named),
+        })
     }
+}
+
+/// A database is opened with these.
+struct Opening {
+    options: Options,
+    families: Vec<FamilyDescriptor>,
+    /// Seconds that values live, in a database with times to live.
+    ttl: Option<i32>,
 }
 
 /// Sets options from `NAME=VALUE` each, for the database and for a family.
@@ -255,7 +352,21 @@ pub(crate) fn set_all(options: &mut Options, pairs: &[String]) -> Outcome {
         };
         options
             .set_in_place(name.trim(), value)
-            .map_err(|e| Failure::Usage(one_line(&e.to_string())))?;
+            .map_err(|e| Failure::Usage(refused(name.trim(), &e)))?;
     }
     Ok(())
+}
+
+/// The text of an option that was refused, with the names that may have been meant.
+fn refused(name: &str, e: &Error) -> String {
+    let text = one_line(&e.to_string());
+    let meant = if options::is_known(name) {
+        None
+    } else {
+        options::suggestion(name)
+    };
+    match meant {
+        Some(meant) => format!("{text}; {meant}"),
+        None => text,
+    }
 }

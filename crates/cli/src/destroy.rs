@@ -23,6 +23,9 @@ pub(crate) struct DestroyArgs {
     /// Do it; without this, only say what would go
     #[arg(long)]
     yes: bool,
+    /// Say what would go, and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
     /// Remove the tables in the db_paths and cf_paths that its OPTIONS file names too
     #[arg(long)]
     with_paths: bool,
@@ -36,6 +39,16 @@ pub(crate) fn run(args: &DestroyArgs, out: &mut Out) -> Outcome {
     if would.files == 0 {
         let e = Error::invalid_argument("there is no database in this directory");
         return Err(e.with_file(&args.db).into());
+    }
+    if args.dry_run {
+        out.line(format!(
+            "would remove {} ({})",
+            plural(would.files, "file"),
+            size(would.bytes)
+        ))?;
+        return out.object(
+            || json!({"type": "would_destroy", "files": would.files, "bytes": would.bytes}),
+        );
     }
     if !args.yes {
         return Err(Failure::Usage(format!(

@@ -4,15 +4,13 @@
 //! directory (`db_paths`, `wal_dir`): the directory itself is searched first, then the places that
 //! the newest OPTIONS file names, so that a copied directory is not read through a stale path.
 
-use esker::options::{LoadRules, LoadedOptions, load_options_text};
+use crate::options_file::{RULES, text_of};
+use esker::options::{LoadedOptions, load_options_text};
 use esker_env::{FileSystem, PosixFs};
 use esker_format::FileNo;
 use esker_format::file_name::{ARCHIVE_DIR, FileKind, LOST_DIR, parse_file_name};
 use esker_status::{Error, Result};
 use std::path::{Path, PathBuf};
-
-/// No OPTIONS file is longer.
-const OPTIONS_LIMIT: u64 = 16 << 20;
 
 /// A file of a database.
 #[derive(Clone, Debug)]
@@ -175,14 +173,7 @@ fn places(options: &LoadedOptions) -> Vec<PathBuf> {
 
 /// Reads an OPTIONS file, going on at what cannot be taken over.
 pub(crate) fn load_options(path: &Path) -> Result<LoadedOptions> {
-    let bytes = PosixFs::new().read_all(path, OPTIONS_LIMIT)?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Error::corruption("the OPTIONS file is not text").with_file(path))?;
-    let rules = LoadRules {
-        ignore_unknown: true,
-        strict: false,
-    };
-    load_options_text(&text, rules).map_err(|e| e.with_file(path))
+    load_options_text(&text_of(path)?, RULES).map_err(|e| e.with_file(path))
 }
 
 /// Returns whether `path` is a directory; an error names a path that does not exist.

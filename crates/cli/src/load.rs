@@ -1,16 +1,16 @@
-//! `esker load`: puts the lines of a dump into a database.
+//! `esker load`: puts the lines of a dump into a database; with `--json`, the objects of one.
 
 use crate::database::{CreateArgs, DbArgs, HexArgs, Open};
 use crate::failure::Outcome;
 use crate::out::Out;
 use crate::progress::Progress;
 use crate::scan::{ARROW, TRAILER};
-use crate::text::{plural, unhex};
+use crate::text::{plural, take_bytes, unhex};
 use clap::Args;
 use esker::{WriteBatch, WriteOptions};
 use esker_format::FamilyId;
 use esker_status::{Error, ErrorKind, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub(crate) struct LoadArgs {
 pub(crate) fn run(args: &LoadArgs, out: &mut Out) -> Outcome {
     let mut input = open_input(args.file.as_deref())?;
     let open = args.db.write(args.create.create_if_missing)?;
-    let loaded = lines(args, &mut *input, &open);
+    let loaded = lines(args, &mut *input, &open, out.is_json());
     // What was loaded before a bad line stays, and is told.
     let (count, failure) = match loaded {
         Ok(count) => (count, None),
@@ -61,7 +61,8 @@ pub(crate) fn run(args: &LoadArgs, out: &mut Out) -> Outcome {
     failure.map_or(Ok(()), |e| Err(e.into()))
 }
 
-fn open_input(path: Option<&Path>) -> Result<Box<dyn BufRead>> {
+/// The lines of a file, or of standard input.
+pub(crate) fn open_input(path: Option<&Path>) -> Result<Box<dyn BufRead>> {
     Ok(match path {
         None => Box::new(io::stdin().lock()),
         Some(path) => {
@@ -72,7 +73,12 @@ fn open_input(path: Option<&Path>) -> Result<Box<dyn BufRead>> {
 }
 
 /// Loads all lines; with an error comes the number of lines that were loaded before it.
-fn lines(args: &LoadArgs, input: &mut dyn BufRead, open: &Open) -> Result<u64, (u64, Error)> {
+fn lines(
+    args: &LoadArgs,
+    input: &mut dyn BufRead,
+    open: &Open,
+    is_json: bool,
+) -> Result<u64, (u64, Error)> {
     let progress = Progress::count("loading");
     let options = if args.disable_wal {
         WriteOptions::unlogged()
@@ -96,7 +102,12 @@ fn lines(args: &LoadArgs, input: &mut dyn BufRead, open: &Open) -> Result<u64, (
             if line.last() == Some(&b'\n') {
                 line.pop();
             }
-            let put = pair(args.hex, &line)
+            let pair = if is_json {
+                pair_of_json(args.hex, &line)
+            } else {
+                pair(args.hex, &line)
+            };
+            let put = pair
                 .map_err(|e| Error::invalid_argument(format!("line {number}: {}", e.message())))
                 .and_then(|pair| pair.map_or(Ok(()), |(k, v)| batch.put_cf(family, &k, &v)));
             put.map_err(|e| (loaded, e))?;
@@ -115,10 +126,11 @@ fn lines(args: &LoadArgs, input: &mut dyn BufRead, open: &Open) -> Result<u64, (
     }
 }
 
-type Pair = (Vec<u8>, Vec<u8>);
+/// Key and value.
+pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
 /// Key and value of a line; `None` for the line that ends a dump, and for empty lines.
-fn pair(hex: HexArgs, line: &[u8]) -> Result<Option<Pair>> {
+pub(crate) fn pair(hex: HexArgs, line: &[u8]) -> Result<Option<Pair>> {
     let Some(at) = line.windows(ARROW.len()).position(|w| w == ARROW) else {
         if line.is_empty() || line.starts_with(TRAILER) {
             return Ok(None);
@@ -138,5 +150,23 @@ fn pair(hex: HexArgs, line: &[u8]) -> Result<Option<Pair>> {
     } else {
         value.to_vec()
     };
+    Ok(Some((key, value)))
+}
+
+/// Key and value of a line of `esker dump --json`; `None` for lines that hold no entry.
+pub(crate) fn pair_of_json(hex: HexArgs, line: &[u8]) -> Result<Option<Pair>> {
+    if line.is_empty() {
+        return Ok(None);
+    }
+    let object: Value = serde_json::from_slice(line).map_err(|e| {
+        let text = format!("not an object of JSON: {e}");
+        Error::invalid_argument(text).with_hint("without --json, lines are KEY ==> VALUE")
+    })?;
+    if object["type"] != "entry" {
+        return Ok(None);
+    }
+    let lacks = |name: &str| Error::invalid_argument(format!("there is no {name:?}"));
+    let key = take_bytes(&object, "key", hex.keys())?.ok_or_else(|| lacks("key"))?;
+    let value = take_bytes(&object, "value", hex.values())?.ok_or_else(|| lacks("value"))?;
     Ok(Some((key, value)))
 }

@@ -1,12 +1,13 @@
 //! `esker options`: the catalogue of option names, and the linter.
 
-use crate::directory::{Directory, is_dir, load_options};
+use crate::directory::{Directory, is_dir};
 use crate::failure::{Failure, Outcome};
+use crate::options_file::{OptionFault, RULES, faults, text_of, without};
 use crate::out::Out;
 use clap::{Args, Subcommand};
 use esker::options::{
-    CompressionSettings, DbOptions, FamilyOptions, Fate, FifoSettings, Info, LoadedOptions,
-    MetadataCacheSettings, OptionSet, RETIRED, Severity, TableSettings, UniversalSettings, lint,
+    CompressionSettings, DbOptions, FamilyOptions, Fate, FifoSettings, Info, MetadataCacheSettings,
+    OptionSet, RETIRED, Severity, TableSettings, UniversalSettings, lint, load_options_text,
 };
 use esker_format::file_name::FileKind;
 use esker_status::{Error, Result};
@@ -141,7 +142,12 @@ fn explain(name: &str, out: &mut Out) -> Outcome {
         out.line(format!("  type:     {}", row.info.value_type))?;
         out.line(format!("  default:  {default}"))?;
         let reason = reason.map(|why| format!(": {why}")).unwrap_or_default();
-        out.line(format!("  fate:     {fate}{reason}"))?;
+        let effect = match fate {
+            "live" => "as in RocksDB",
+            "accepted" => "none",
+            _ => "refused",
+        };
+        out.line(format!("  effect:   {effect}{reason}"))?;
         let change = match row.info.change {
             esker::options::Change::AtOpen => "only at open",
             esker::options::Change::AnyTime => "at any time",
@@ -166,20 +172,64 @@ fn explain(name: &str, out: &mut Out) -> Outcome {
     if found {
         return Ok(());
     }
-    let near = nearest(name, &rows);
+    let meant = suggestion(name).unwrap_or_default();
     Err(Error::invalid_argument(format!("unknown option {name:?}"))
-        .with_hint(format!(
-            "did you mean {near}? `esker options explain` lists all"
-        ))
+        .with_hint(format!("{meant} `esker options explain` lists all"))
         .into())
 }
 
-/// The name that takes the fewest changes of a letter.
-fn nearest(name: &str, rows: &[Row]) -> &'static str {
-    rows.iter()
-        .map(|r| r.info.name)
-        .min_by_key(|n| distance(name, n))
-        .unwrap_or_default()
+/// Names of `db_bench` and `ldb`, and the options that they set.
+const TOOL_NAMES: &[(&str, &str)] = &[
+    ("auto_compaction", "disable_auto_compactions"),
+    ("blob_compression_type", "blob_compression_type"),
+    ("bloom_bits", "filter_policy"),
+    ("cache_size", "block_cache"),
+    ("compression_level", "compression_opts"),
+    ("compression_max_dict_bytes", "compression_opts"),
+    ("compression_type", "compression"),
+    ("file_size", "target_file_size_base"),
+    ("fix_prefix_len", "prefix_extractor"),
+    ("memtablerep", "memtable_factory"),
+    ("mmap_read", "allow_mmap_reads"),
+    ("mmap_write", "allow_mmap_writes"),
+    ("open_files", "max_open_files"),
+    ("prefix_size", "prefix_extractor"),
+];
+
+/// Returns whether there is, or was, an option of this name.
+pub(crate) fn is_known(name: &str) -> bool {
+    let name = name.rsplit('.').next().unwrap_or(name);
+    RETIRED.iter().any(|r| r.name == name) || rows().iter().any(|r| r.info.name == name)
+}
+
+/// The names that somebody may have meant by one that there is not.
+pub(crate) fn suggestion(name: &str) -> Option<String> {
+    let tool = |name: &str| TOOL_NAMES.iter().find(|(tool, _)| *tool == name);
+    if let Some((tool, option)) = tool(name) {
+        return Some(format!("{tool} is what db_bench and ldb call {option}."));
+    }
+    let rows = rows();
+    let options = rows.iter().map(|r| r.info.name);
+    let near = options
+        .clone()
+        .chain(TOOL_NAMES.iter().map(|(tool, _)| *tool))
+        .min_by_key(|n| distance(name, n))?;
+    if distance(name, near) <= (name.len() / 4).max(1) {
+        return Some(match tool(near).filter(|(t, o)| t != o) {
+            Some((tool, option)) => {
+                format!("did you mean {option}, which db_bench and ldb call {tool}?")
+            }
+            None => format!("did you mean {near}?"),
+        });
+    }
+    let mut with: Vec<&str> = options
+        .filter(|n| name.len() > 2 && n.contains(name))
+        .collect();
+    with.dedup();
+    if with.is_empty() {
+        return Some(format!("did you mean {near}?"));
+    }
+    Some(format!("names with {name} in them: {}.", with.join(", ")))
 }
 
 fn distance(a: &str, b: &str) -> usize {
@@ -197,20 +247,30 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-fn newest_options(path: &Path) -> Result<(PathBuf, LoadedOptions)> {
+fn newest_options(path: &Path) -> Result<PathBuf> {
     if !is_dir(path)? {
-        return Ok((path.to_owned(), load_options(path)?));
+        return Ok(path.to_owned());
     }
     let dir = Directory::read(path)?;
     let newest = dir.of(FileKind::Options).max_by_key(|f| f.number);
-    match newest {
-        Some(file) => Ok((file.path.clone(), load_options(&file.path)?)),
-        None => Err(Error::not_found("no OPTIONS file in the directory").with_file(path)),
-    }
+    newest
+        .map(|file| file.path.clone())
+        .ok_or_else(|| Error::not_found("no OPTIONS file in the directory").with_file(path))
 }
 
 fn lint_file(path: &Path, out: &mut Out) -> Outcome {
-    let (path, loaded) = newest_options(path)?;
+    let path = newest_options(path)?;
+    let text = text_of(&path)?;
+    let faults = match load_options_text(&text, RULES) {
+        Ok(_) => Vec::new(),
+        Err(_) => faults(&text),
+    };
+    for fault in &faults {
+        show_fault(fault, &path, out)?;
+    }
+    // What is left may contradict itself as well.
+    let kept = without(&text, &faults);
+    let loaded = load_options_text(&kept, RULES).map_err(|e| e.with_file(&path))?;
     out.line(format!("{} (RocksDB {})", path.display(), loaded.version))?;
     for r in &loaded.remarks {
         let family = r
@@ -241,14 +301,30 @@ fn lint_file(path: &Path, out: &mut Out) -> Outcome {
                 "problem": f.problem, "instead": f.instead})
         })?;
     }
-    if findings.is_empty() && loaded.remarks.is_empty() {
+    if findings.is_empty() && loaded.remarks.is_empty() && faults.is_empty() {
         out.line("nothing to say")?;
     }
     out.flush()?;
-    if findings.iter().any(|f| f.severity == Severity::Error) {
+    if !faults.is_empty() || findings.iter().any(|f| f.severity == Severity::Error) {
         return Err(Failure::Said);
     }
     Ok(())
+}
+
+/// Shows a statement that cannot be taken over.
+fn show_fault(fault: &OptionFault, path: &Path, out: &mut Out) -> Outcome {
+    let (line, e) = (fault.line, fault.error.message());
+    let meant = if is_known(&fault.name) {
+        None
+    } else {
+        suggestion(&fault.name)
+    };
+    let hint = meant.as_ref().map(|m| format!("; {m}")).unwrap_or_default();
+    out.line(format!("error: {} line {line}: {e}{hint}", path.display()))?;
+    out.object(|| {
+        json!({"type": "finding", "severity": "error", "line": line, "option": fault.name,
+            "problem": e, "instead": meant})
+    })
 }
 
 #[cfg(test)]
@@ -264,7 +340,21 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_pen_finds_its_name() {
-        assert_eq!(nearest("write_bufer_size", &rows()), "write_buffer_size");
+        for (given, meant) in [
+            ("write_bufer_size", "did you mean write_buffer_size?"),
+            (
+                "compression_type",
+                "what db_bench and ldb call compression.",
+            ),
+            ("compresion_type", "did you mean compression, which"),
+            ("compresion", "did you mean compression?"),
+            ("blob", "enable_blob_files"),
+            ("filter", "filter_policy"),
+            ("qqq", "did you mean"),
+        ] {
+            let said = suggestion(given).expect("a suggestion");
+            assert!(said.contains(meant), "{given}: {said}");
+        }
         assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

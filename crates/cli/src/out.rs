@@ -3,14 +3,16 @@
 //! Everything a command prints passes through here, so that a closed pipe ends a listing quietly.
 
 use crate::failure::{Failure, Outcome};
+use crate::text::printable;
 use esker_status::{Error, ErrorKind};
 use serde_json::Value;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 /// Buffered standard output.
 pub(crate) struct Out {
     to: BufWriter<StdoutLock<'static>>,
     json: bool,
+    is_terminal: bool,
 }
 
 impl Out {
@@ -19,6 +21,21 @@ impl Out {
         Out {
             to: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
             json,
+            is_terminal: io::stdout().is_terminal(),
+        }
+    }
+
+    /// Returns whether a person sees the lines as they come.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// The bytes of a key or a value: as they are, or, on a terminal, with control bytes escaped.
+    pub(crate) fn stored(&mut self, bytes: &[u8]) -> Outcome {
+        if self.is_terminal {
+            self.bytes(printable(bytes).as_bytes())
+        } else {
+            self.bytes(bytes)
         }
     }
 

@@ -84,7 +84,7 @@ fn takes_value(command: &Command, root: &Command, text: &str) -> bool {
     };
     let mut all = command.get_arguments().chain(root.get_arguments());
     all.find(is_it)
-        .is_some_and(|a| a.get_action().takes_values())
+        .is_some_and(|a| a.get_action().takes_values() && !a.is_require_equals_set())
 }
 
 /// The command wants the database by position.

@@ -1,6 +1,7 @@
 //! `esker repair`: [`Db::repair_with`] with the options of the database's own OPTIONS file, and its
 //! report.
 
+use crate::counted::BytesRead;
 use crate::directory::Directory;
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
@@ -31,7 +32,9 @@ pub(crate) struct RepairArgs {
 /// Runs `esker repair`.
 pub(crate) fn run(args: &RepairArgs, out: &mut Out) -> Outcome {
     let dir = Directory::read(&args.db)?;
-    let (options, families) = options(&dir)?;
+    let (mut options, families) = options(&dir)?;
+    let read = BytesRead::default();
+    options.env = Some(read.env());
     let mode = if args.dry_run {
         RepairMode::DryRun
     } else {
@@ -40,7 +43,8 @@ pub(crate) fn run(args: &RepairArgs, out: &mut Out) -> Outcome {
     let asked = RepairOptions::new()
         .mode(mode)
         .give_up_unreadable(args.give_up_unreadable);
-    let progress = Progress::wait("reading tables and logs");
+    let due = dir.files.iter().map(|f| f.len).sum();
+    let progress = Progress::watched("reading tables and logs", due, move || read.get());
     let report = Db::repair_with(&args.db, &options, &families, asked)?;
     drop(progress);
     for table in &report.salvaged {
@@ -101,7 +105,7 @@ fn salvaged(table: &SalvagedTable) -> Value {
 }
 
 /// Reads the OPTIONS file, where it can be used: repair must not need it.
-fn options(dir: &Directory) -> Outcome<(Options, Vec<FamilyDescriptor>)> {
+pub(crate) fn options(dir: &Directory) -> Outcome<(Options, Vec<FamilyDescriptor>)> {
     let mut options = Options::new();
     let mut families = Vec::new();
     if let Some((path, loaded)) = &dir.options {

@@ -5,9 +5,10 @@
 
 use crate::text::one_line;
 use esker_format::file_name::{CURRENT, FileKind, parse_file_name};
-use esker_status::Error;
+use esker_status::{Error, Subcode};
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// The manner of messages, by the command line.
@@ -19,6 +20,8 @@ pub(crate) struct MessageStyle {
     pub(crate) takes_set: bool,
     /// The command takes `--create-if-missing`.
     pub(crate) takes_create: bool,
+    /// Notes are not given.
+    pub(crate) is_quiet: bool,
 }
 
 static MANNER: OnceLock<MessageStyle> = OnceLock::new();
@@ -26,6 +29,7 @@ static MANNER: OnceLock<MessageStyle> = OnceLock::new();
 /// Sets how messages are given, once, for the crates that print by themselves as well.
 pub(crate) fn begin(manner: MessageStyle) {
     let _first = MANNER.set(manner);
+    #[cfg(feature = "lab")]
     if manner.json {
         esker_lab::print_by(output, remark);
         esker_differential::print_by(esker_differential::Printers {
@@ -37,11 +41,13 @@ pub(crate) fn begin(manner: MessageStyle) {
 }
 
 /// Tells whether output and messages are JSON objects.
+#[cfg(feature = "lab")]
 pub(crate) fn is_json() -> bool {
     manner().json
 }
 
 /// A line of output of a crate that prints by itself, as an object.
+#[cfg(feature = "lab")]
 fn output(text: &str) {
     let object = json!({"type": "text", "text": text.trim_end()});
     let mut out = io::stdout().lock();
@@ -56,6 +62,11 @@ fn manner() -> MessageStyle {
 fn put(text: &str) {
     // There is no other place to tell of a failure.
     let _unread = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A line as it is, of a program with lines of its own.
+pub(crate) fn plain(text: &str) {
+    put(text);
 }
 
 fn say(kind: &str, text: &str, object: impl FnOnce() -> Value) {
@@ -88,11 +99,13 @@ pub(crate) fn usage(text: &str) {
 }
 
 /// A note of a crate that prints by itself, as an object; it may have several lines.
+#[cfg(feature = "lab")]
 fn remark(text: &str) {
     put(&json!({"type": "note", "message": text.trim()}).to_string());
 }
 
 /// Why a run of the laboratory failed; it may take several lines.
+#[cfg(feature = "lab")]
 pub(crate) fn failure(is_usage: bool, text: &str) {
     if manner().json {
         let kind = if is_usage { "Usage" } else { "Failed" };
@@ -122,6 +135,9 @@ pub(crate) fn warning(text: &str) {
 
 /// Something worth a line.
 pub(crate) fn note(text: &str) {
+    if manner().is_quiet {
+        return;
+    }
     say(
         "note",
         text,
@@ -137,7 +153,7 @@ pub(crate) fn explained(e: Error) -> Error {
             same if same == hint => e,
             other => with_other_hint(&e, other),
         },
-        None => match missing(&e) {
+        None => match missing(&e).or_else(|| full(&e)) {
             Some(hint) => e.with_hint(hint),
             None => e,
         },
@@ -200,6 +216,18 @@ fn missing(e: &Error) -> Option<String> {
     })
 }
 
+/// A hint about a filesystem that is full.
+fn full(e: &Error) -> Option<String> {
+    let place = match e.file().and_then(Path::parent) {
+        _ if e.subcode() != Subcode::NoSpace => return None,
+        Some(dir) => format!("the filesystem of {}", dir.display()),
+        None => "a filesystem".to_owned(),
+    };
+    Some(format!(
+        "{place} is full: free some space there and run it again; what was acknowledged before is kept"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +251,14 @@ mod tests {
         let typed_lost = format!("restore the file, or {added} to go on");
         assert_eq!(typed(&lost, all), typed_lost);
         assert_eq!(typed("use --hex", all), "use --hex");
+    }
+
+    #[test]
+    fn a_full_filesystem_comes_with_what_to_do() {
+        let e = Error::new(esker_status::ErrorKind::Io, "write").with_file("D/000008.log");
+        assert_eq!(explained(e.clone()).hint(), None);
+        let text = explained(e.with_subcode(Subcode::NoSpace)).to_string();
+        assert!(text.contains("the filesystem of D is full"), "{text}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `esker scan` and `esker dump`: entries in order, as `key ==> value` lines that `esker load` and
 //! `ldb load` read.
 //!
-//! The line form cannot hold every key and value: `dump` refuses what `load` would read back
-//! differently and asks for `--hex`, where everything round-trips.
+//! The line form cannot hold every key and value: before it prints anything, `dump` refuses what
+//! `load` would read back differently and asks for `--hex`, where everything round-trips.
 
 use crate::database::{DbArgs, HexArgs};
 use crate::failure::Outcome;
@@ -70,13 +70,13 @@ pub(crate) fn scan(args: &ScanArgs, out: &mut Out) -> Outcome {
     let mut entries = Entries::new(&args.db, args.hex, &args.range, args.reverse)?;
     while let Some((key, value)) = entries.current()? {
         if out.is_json() {
-            let value = (!args.no_value).then(|| args.hex.json_value(value));
-            out.object(|| json!({"type": "entry", "key": args.hex.json_key(key), "value": value}))?;
+            let value = (!args.no_value).then_some(value);
+            out.object(|| args.hex.entry("entry", key, value))?;
         } else {
-            out.bytes(&args.hex.show_key(key))?;
+            out.stored(&args.hex.show_key(key))?;
             if !args.no_value {
                 out.bytes(ARROW)?;
-                out.bytes(&args.hex.show_value(value))?;
+                out.stored(&args.hex.show_value(value))?;
             }
             out.bytes(b"\n")?;
         }
@@ -88,18 +88,20 @@ pub(crate) fn scan(args: &ScanArgs, out: &mut Out) -> Outcome {
 /// Runs `esker dump`.
 pub(crate) fn dump(args: &DumpArgs, out: &mut Out) -> Outcome {
     let mut entries = Entries::new(&args.db, args.hex, &args.range, false)?;
-    let progress = Progress::count("dumping");
-    let mut line = Vec::new();
+    let is_text = !args.count_only && !out.is_json() && !out.is_terminal();
+    if is_text && !(args.hex.keys() && args.hex.values()) {
+        entries.check_lines(args.hex)?;
+    }
+    let progress = Progress::listing("dumping", out.is_terminal() && !args.count_only);
     while let Some((key, value)) = entries.current()? {
         if args.count_only {
         } else if out.is_json() {
-            out.object(|| {
-                json!({"type": "entry", "key": args.hex.json_key(key),
-                    "value": args.hex.json_value(value)})
-            })?;
+            out.object(|| args.hex.entry("entry", key, Some(value)))?;
         } else {
-            write_line(&mut line, args.hex, key, value)?;
-            out.bytes(&line)?;
+            out.stored(&args.hex.show_key(key))?;
+            out.bytes(ARROW)?;
+            out.stored(&args.hex.show_value(value))?;
+            out.bytes(b"\n")?;
         }
         progress.add(1);
         entries.next();
@@ -116,8 +118,8 @@ pub(crate) fn dump(args: &DumpArgs, out: &mut Out) -> Outcome {
     out.object(|| json!({"type": "count", "keys": count}))
 }
 
-/// Puts an entry into a line, if the line can be taken apart again.
-fn write_line(line: &mut Vec<u8>, hex: HexArgs, key: &[u8], value: &[u8]) -> Outcome {
+/// Refuses an entry whose line could not be taken apart again.
+fn check_line(line: &mut Vec<u8>, hex: HexArgs, key: &[u8], value: &[u8]) -> Outcome {
     line.clear();
     let shown = hex.show_key(key);
     line.extend_from_slice(&shown);
@@ -126,12 +128,12 @@ fn write_line(line: &mut Vec<u8>, hex: HexArgs, key: &[u8], value: &[u8]) -> Out
     let splits_there = line.windows(ARROW.len()).position(|w| w == ARROW) == Some(shown.len());
     if !splits_there || line.contains(&b'\n') || line.starts_with(TRAILER) {
         let what = format!(
-            "key \"{}\" or its value does not fit a line of text",
+            "key \"{}\" or its value does not fit a line of text; nothing was printed",
             key.escape_ascii()
         );
-        return Err(Error::not_supported(what).with_hint("use --hex").into());
+        let e = Error::invalid_argument(what);
+        return Err(e.with_hint("use --hex, or --json").into());
     }
-    line.push(b'\n');
     Ok(())
 }
 
@@ -167,6 +169,18 @@ impl Entries {
             seen: 0,
             entities: 0,
         })
+    }
+
+    /// Refuses entries that lines of text cannot hold, and goes back to the first.
+    fn check_lines(&mut self, hex: HexArgs) -> Outcome {
+        let (left, mut line) = (self.left, Vec::new());
+        while let Some((key, value)) = self.current()? {
+            check_line(&mut line, hex, key, value)?;
+            self.next();
+        }
+        self.iter.seek_to_first();
+        (self.left, self.seen, self.entities) = (left, 0, 0);
+        Ok(())
     }
 
     /// The entry here; `None` at the end, an error when the iterator failed.

@@ -1,7 +1,12 @@
 //! Bytes and numbers as text, and keys back from text.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use esker_status::{Error, Result};
+use serde_json::{Map, Value};
+use std::ffi::OsStr;
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
 
 /// How keys or values are written and read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +42,60 @@ impl TextFormat {
     }
 }
 
+/// `bytes` as a terminal may get them: UTF-8 as it is, control characters and other bytes escaped.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() {
+                let mut buffer = [0; 4];
+                let _ = write!(
+                    out,
+                    "{}",
+                    c.encode_utf8(&mut buffer).as_bytes().escape_ascii()
+                );
+            } else {
+                out.push(c);
+            }
+        }
+        let _ = write!(out, "{}", chunk.invalid().escape_ascii());
+    }
+    out
+}
+
+/// Puts `bytes` into an object: UTF-8 as `name`, other bytes in base64 as `name_base64`. With
+/// `hex` it is `name`, in hexadecimal.
+pub(crate) fn put_bytes(object: &mut Map<String, Value>, name: &str, bytes: &[u8], is_hex: bool) {
+    if is_hex {
+        object.insert(name.to_owned(), hex(bytes).into());
+        return;
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => object.insert(name.to_owned(), text.into()),
+        Err(_) => object.insert(format!("{name}_base64"), BASE64.encode(bytes).into()),
+    };
+}
+
+/// The bytes that [`put_bytes`] put into an object; `None` when neither name is there.
+pub(crate) fn take_bytes(object: &Value, name: &str, is_hex: bool) -> Result<Option<Vec<u8>>> {
+    if let Some(text) = object.get(name) {
+        let wrong = || Error::invalid_argument(format!("{name:?} is not a text"));
+        let text = text.as_str().ok_or_else(wrong)?;
+        return if is_hex {
+            unhex(text.as_bytes()).map(Some)
+        } else {
+            Ok(Some(text.as_bytes().to_vec()))
+        };
+    }
+    let name = format!("{name}_base64");
+    let Some(text) = object.get(&name) else {
+        return Ok(None);
+    };
+    let bytes = text.as_str().and_then(|t| BASE64.decode(t).ok());
+    let wrong = || Error::invalid_argument(format!("{name:?} is not base64"));
+    bytes.map(Some).ok_or_else(wrong)
+}
+
 /// `0x` and two upper-case digits for each byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
@@ -47,6 +106,15 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         out.push(char::from(DIGITS[usize::from(b & 15)]));
     }
     out
+}
+
+/// The bytes that an argument means, in hexadecimal if `is_hex`.
+pub(crate) fn argument(text: &OsStr, is_hex: bool) -> Result<Vec<u8>> {
+    if is_hex {
+        unhex(text.as_bytes())
+    } else {
+        Ok(text.as_bytes().to_vec())
+    }
 }
 
 /// The bytes of `0x...`.
@@ -143,6 +211,35 @@ mod tests {
         let said =
             [(1, "entry"), (0, "entry"), (2, "batch"), (3, "table")].map(|(n, w)| plural(n, w));
         assert_eq!(said, ["1 entry", "0 entries", "2 batches", "3 tables"]);
+    }
+
+    #[test]
+    fn a_terminal_gets_no_control_bytes() {
+        assert_eq!(printable("n\u{e4}me \\".as_bytes()), "n\u{e4}me \\");
+        assert_eq!(printable(b"a\x00\x1b[2J\n\xff"), "a\\x00\\x1b[2J\\n\\xff");
+        assert_eq!(printable("\u{9b}".as_bytes()), "\\xc2\\x9b");
+    }
+
+    #[test]
+    fn bytes_come_back_from_json() {
+        for bytes in [
+            &b""[..],
+            "n\u{e4}me".as_bytes(),
+            b"a\xffb",
+            b"\x00\n",
+            b"0x61",
+        ] {
+            for is_hex in [false, true] {
+                let mut object = Map::new();
+                put_bytes(&mut object, "key", bytes, is_hex);
+                let object = Value::Object(object);
+                let back = take_bytes(&object, "key", is_hex).expect("read");
+                assert_eq!(back.as_deref(), Some(bytes), "{object}");
+            }
+        }
+        let bad = serde_json::json!({"key_base64": "*"});
+        assert!(take_bytes(&bad, "key", false).is_err());
+        assert_eq!(take_bytes(&bad, "value", false).expect("none"), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::directory::{FileAt, files_of};
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
-use crate::text::{TextFormat, hex};
+use crate::text::{TextFormat, plural, put_bytes};
 use clap::{Args, ValueEnum};
 use esker_env::{FileSystem, PosixFs, ReadOptions};
 use esker_files::log::{
@@ -12,7 +12,7 @@ use esker_files::log::{
 use esker_format::batch::{BatchReader, Record};
 use esker_format::file_name::FileKind;
 use esker_status::{Error, Result};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a value that a listing shows unless told otherwise.
@@ -155,7 +155,11 @@ fn show(args: &WalArgs, log: &FileAt, out: &mut Out, damaged: &mut bool) -> Outc
             Item::End => break false,
         }
     };
-    out.line(format!("         {batches} batches, {records} records"))?;
+    out.line(format!(
+        "         {}, {}",
+        plural(batches, "batch"),
+        plural(records, "record")
+    ))?;
     out.object(|| json!({"type": "log_end", "batches": batches, "records": records}))?;
     Ok(stop)
 }
@@ -199,10 +203,11 @@ fn next(reader: &mut LogReader, mode: Option<Mode>) -> Result<Item> {
 }
 
 fn show_damage(what: &str, d: &Damage, out: &mut Out) -> Outcome {
-    out.line(format!(
-        "{:>8} {what}: {} ({} bytes dropped)",
-        d.offset, d.reason, d.bytes_dropped
-    ))?;
+    let dropped = match d.bytes_dropped {
+        0 => String::new(),
+        n => format!(" ({} dropped)", plural(n, "byte")),
+    };
+    out.line(format!("{:>8} {what}: {}{dropped}", d.offset, d.reason))?;
     out.object(|| {
         json!({"type": "damage", "what": what, "offset": d.offset, "reason": d.reason,
             "bytes_dropped": d.bytes_dropped})
@@ -322,14 +327,12 @@ fn record_text(record: &Record<'_>, hex_keys: bool, value: TextFormat) -> String
 
 fn record_json(record: &Record<'_>, hex_form: bool) -> Value {
     let (kind, parts) = parts(record);
-    let mut out = json!({"type": "record", "kind": kind, "family": record.family().map(|f| f.0)});
+    let mut out = Map::new();
+    out.insert("type".to_owned(), "record".into());
+    out.insert("kind".to_owned(), kind.into());
+    out.insert("family".to_owned(), json!(record.family().map(|f| f.0)));
     for (name, bytes) in parts {
-        let text = if is_binary(name) {
-            hex(bytes)
-        } else {
-            TextFormat::whole(hex_form).show(bytes)
-        };
-        out[name] = json!(text);
+        put_bytes(&mut out, name, bytes, hex_form || is_binary(name));
     }
-    out
+    Value::Object(out)
 }

@@ -49,6 +49,7 @@ fn usage_errors_exit_with_2_and_errors_with_1() {
         "backup",
         "destroy",
         "forecast",
+        "metrics",
     ] {
         let ran = esker(&[command, "--help"]).expect(0);
         assert!(ran.out.contains("Example"), "{command}: {}", ran.out);

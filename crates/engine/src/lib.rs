@@ -17,6 +17,10 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! The codecs `lz4`, `zstd`, `zlib`, `bzip2` and `snappy` are features, all of them default; a C
+//! compiler is needed for the first two. What needs a codec that is left out gets
+//! [`ErrorKind::NotSupported`] with the feature to enable.
 #![forbid(unsafe_code)]
 
 mod core;
@@ -66,8 +70,8 @@ pub use esker_sync::memory::{Allocator, declare_allocator};
 pub use family::FamilyHandle;
 pub use health::{ErrorSource, HealthState};
 pub use memory::{
-    BudgetDecision, BudgetReason, BudgetSide, BudgetSlopes, BudgetState, MemoryBudget,
-    MemoryBudgetOptions, SstFileManager, WriteBufferManager,
+    BudgetDecision, BudgetReason, BudgetSide, BudgetSlopes, BudgetSource, BudgetState,
+    MemoryBudget, MemoryBudgetOptions, SstFileManager, WriteBufferManager,
 };
 pub use metadata::{
     BlobMeta, ExportedFiles, FamilyMeta, FamilyMetaOptions, LevelMeta, LiveFileMeta,

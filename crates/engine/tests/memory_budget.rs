@@ -110,7 +110,12 @@ fn memory_follows_writes_then_reads_then_writes() -> Result<()> {
         std::thread::sleep(Duration::from_millis(20));
     }
     let shown = db.property("rocksdb.esker.memory-budget").expect("text");
-    for part in ["total: 32.0 MB", "block cache: ", "memtables: ", "others: "] {
+    for part in [
+        "total: 32.0 MB",
+        "block caches: ",
+        "memtables: ",
+        "others: ",
+    ] {
         assert!(shown.contains(part), "{shown}");
     }
     assert!(shown.contains("to the memtables: it saves more"), "{shown}");
@@ -180,7 +185,7 @@ fn a_fixed_split_stays_as_it_is() -> Result<()> {
 }
 
 #[test]
-fn a_cache_of_the_application_stays_its_own_and_counts() -> Result<()> {
+fn a_cache_of_the_application_stays_its_own_and_is_bounded() -> Result<()> {
     let own = Arc::new(BlockCache::new(CacheOptions::lru(4 * MB)));
     let mut options = options(&[("memory_budget", "16m")])?;
     options.family.table.block_cache = esker::options::BlockCacheSource::Shared(Arc::clone(&own));
@@ -196,8 +201,19 @@ fn a_cache_of_the_application_stays_its_own_and_counts() -> Result<()> {
     let budget = db.memory_budget().expect("it was set");
     assert_eq!(budget.cache().usage(), 0);
     budget.balance();
-    let others = budget.state().others;
-    assert!(others >= own.usage() && others < 6 * MB, "{others}");
+    let state = budget.state();
+    assert_eq!(state.given, 4 * MB, "{state}");
+    assert!(state.cache + state.memtables + state.others <= 16 * MB);
+    // It gives way with a smaller budget, and reports what it was given.
+    budget.set_total(4 * MB);
+    assert!(own.usage() <= budget.state().given, "{}", budget.state());
+    assert!(budget.state().given < 3 * MB);
+    assert_eq!(own.capacity(), 4 * MB);
+    // What left the cache is read again.
+    for n in 0..3_000u64 {
+        assert!(db.get(n.to_be_bytes())?.is_some());
+    }
+    assert!(own.usage() <= budget.state().given, "{}", budget.state());
     Ok(())
 }
 

@@ -263,6 +263,19 @@ struct RunningPlan {
     range: Option<(InternalKey, InternalKey)>,
 }
 
+/// A running plan in figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningFigures {
+    /// The level that its uppermost files leave.
+    pub from: Level,
+    /// The levels that it puts tables into.
+    pub outputs: RangeInclusive<Level>,
+    /// Tables that it reads.
+    pub files: usize,
+    /// Bytes that it may take beside its inputs ([`Plan::room_needed`]).
+    pub output_bytes: u64,
+}
+
 /// Names a plan that is registered as running; give it back with [`Busy::release`].
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
@@ -378,6 +391,15 @@ impl Busy {
         self.running
             .iter()
             .fold(0, |sum, r| sum.saturating_add(r.output_bytes))
+    }
+    /// The running plans, the oldest first.
+    pub fn running(&self) -> impl Iterator<Item = RunningFigures> + '_ {
+        self.running.iter().map(|r| RunningFigures {
+            from: r.from,
+            outputs: r.outputs.clone(),
+            files: r.files.len(),
+            output_bytes: r.output_bytes,
+        })
     }
     /// Plans that run.
     pub fn len(&self) -> usize {

@@ -12,6 +12,7 @@ use esker_sim::seed_sweep::{CaseCounts, SweepPlan, sweep};
 use esker_sim::sim_env::SimEnv;
 use esker_sim::trial::{self, Base};
 use esker_sim::{forecasts, live_check, schedules, seeded_bugs};
+#[cfg(feature = "seeded-bugs")]
 use esker_status::seeded;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -174,9 +175,13 @@ fn search_bug(args: &Args, seconds: u64) -> ExitCode {
         println!("found\tschedules\t{}\t{what}", schedules::begun());
         std::process::exit(1);
     });
-    let bug = seeded::on();
-    let entry = seeded::BUGS.iter().find(|entry| Some(entry.bug) == bug);
-    let first = entry.map(|entry| (entry.hunter, entry.area));
+    #[cfg(feature = "seeded-bugs")]
+    let first = seeded::BUGS
+        .iter()
+        .find(|entry| Some(entry.bug) == seeded::on())
+        .map(|entry| (entry.hunter, entry.area));
+    #[cfg(not(feature = "seeded-bugs"))]
+    let first = None;
     let limit = Duration::from_secs(seconds);
     let done = seeded_bugs::search(&args.world(), args.seed, limit, first);
     match done.found {

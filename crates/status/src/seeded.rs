@@ -1,7 +1,8 @@
 //! Seeded bugs: mistakes that storage engines have made, to see whether the tests find them.
 //!
-//! Code asks [`seeded`] at the place of a mistake. Without debug assertions the answer is always
-//! `false`, so nothing of this is in a release. With them a process has the bug that
+//! Code asks [`seeded`] at the place of a mistake. The answer is always `false` without debug
+//! assertions, and without the feature `seeded-bugs`, which only builds for tests enable: no
+//! program that uses Esker has any of this. With both a process has the bug that
 //! `ESKER_SEEDED_BUG` names, or none; `cargo xtask seeded-bugs` sets it and counts the bugs that
 //! the simulator finds.
 //!
@@ -15,12 +16,25 @@
 macro_rules! catalogue {
     ($($bug:ident, $name:literal, $suite:ident, $area:ident, $what:literal;)*) => {
         /// A mistake.
+        #[cfg(feature = "seeded-bugs")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Bug {
             $(#[doc = $what] $bug,)*
         }
 
+        /// A mistake. The variants of an enum would be text in a program's debug information.
+        #[cfg(not(feature = "seeded-bugs"))]
+        #[derive(Clone, Copy)]
+        pub struct Bug(());
+
+        #[cfg(not(feature = "seeded-bugs"))]
+        #[allow(missing_debug_implementations, non_upper_case_globals)]
+        impl Bug {
+            $(#[doc = $what] pub const $bug: Bug = Bug(());)*
+        }
+
         /// Every bug.
+        #[cfg(feature = "seeded-bugs")]
         pub const BUGS: &[Entry] = &[$(Entry {
             bug: Bug::$bug,
             name: $name,
@@ -32,6 +46,7 @@ macro_rules! catalogue {
 }
 
 /// A line of the catalogue.
+#[cfg(feature = "seeded-bugs")]
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Which bug.
@@ -208,21 +223,21 @@ catalogue! {
 }
 
 /// Returns whether this process has `bug`.
-#[cfg(not(debug_assertions))]
+#[cfg(not(all(debug_assertions, feature = "seeded-bugs")))]
 #[inline(always)]
 pub const fn seeded(_bug: Bug) -> bool {
     false
 }
 
 /// Returns whether this process has `bug`.
-#[cfg(debug_assertions)]
+#[cfg(all(debug_assertions, feature = "seeded-bugs"))]
 #[inline]
 pub fn seeded(bug: Bug) -> bool {
     on() == Some(bug)
 }
 
 /// The bug that this process has.
-#[cfg(not(debug_assertions))]
+#[cfg(all(not(debug_assertions), feature = "seeded-bugs"))]
 pub fn on() -> Option<Bug> {
     None
 }
@@ -231,7 +246,7 @@ pub fn on() -> Option<Bug> {
 ///
 /// # Panics
 /// When `ESKER_SEEDED_BUG` names none of the catalogue.
-#[cfg(debug_assertions)]
+#[cfg(all(debug_assertions, feature = "seeded-bugs"))]
 pub fn on() -> Option<Bug> {
     static ON: std::sync::OnceLock<Option<Bug>> = std::sync::OnceLock::new();
     *ON.get_or_init(|| {

@@ -9,6 +9,7 @@
 mod control;
 pub mod handover;
 pub mod memory;
+mod padded;
 mod point;
 mod rank;
 
@@ -16,7 +17,7 @@ pub use arc_swap::{ArcSwap, ArcSwapOption, Guard as ArcSwapGuard};
 pub use control::thread;
 #[cfg(feature = "controlled")]
 pub use control::{MemberHandle, Running, Schedule, on_stuck, sleep, start};
-pub use crossbeam_utils::CachePadded;
+pub use padded::CachePadded;
 pub use point::sync_point;
 #[cfg(debug_assertions)]
 pub use point::{SyncPointGuard, at_sync_point};

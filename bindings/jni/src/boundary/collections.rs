@@ -85,15 +85,7 @@ impl Env<'_> {
         let class = self.class("java/nio/ByteBuffer")?;
         let wrap = self.static_method(class, "wrap", "([B)Ljava/nio/ByteBuffer;")?;
         let arguments = [jvalue { l: array }];
-        let made = jni!(
-            self,
-            CallStaticObjectMethodA,
-            class,
-            wrap.0,
-            arguments.as_ptr()
-        );
-        self.check()?;
-        Ok(made)
+        self.call_static_object(class, wrap, &arguments)
     }
 
     /// Sets the first elements of an `int[]`.

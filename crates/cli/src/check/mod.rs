@@ -15,7 +15,6 @@ use crate::failure::{Failure, Outcome};
 use crate::fold::{Family, Fold};
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::say;
 use crate::text::{plural, size};
 use clap::Args;
 use esker::options::LoadedOptions;
@@ -92,12 +91,13 @@ fn check_one(args: &CheckArgs, path: &Path, out: &mut Out) -> Outcome {
 
 /// Returns whether `esker check` finds nothing wrong in the directory; what it found is printed
 /// when it does.
+#[cfg(feature = "lab")]
 pub(crate) fn is_whole(path: &Path) -> bool {
     let args = CheckArgs {
         paths: vec![path.to_owned()],
         threads: 0,
     };
-    run(&args, &mut Out::new(say::is_json())).is_ok()
+    run(&args, &mut Out::new(crate::say::is_json())).is_ok()
 }
 
 /// A file with what the MANIFEST says about it.
@@ -231,7 +231,11 @@ fn id(dir: &Directory, fold: &Fold, report: &Report) {
                 report.warning(e.with_file(dir.path.join(IDENTITY)));
             }
         }
-        // The next open writes it again.
+        // A checkpoint has none, and the next open writes it.
+        Err(e) if e.is_not_found() => report.note(Error::new(
+            ErrorKind::NotFound,
+            "there is no IDENTITY yet: the next open writes it",
+        )),
         Err(e) => report.warning(e),
     }
 }

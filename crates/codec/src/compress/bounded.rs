@@ -1,5 +1,5 @@
 //! The varint32 size prefix of stored blocks, checked against a limit and against what the bytes
-//! after it can hold.
+//! after it can hold; and what the codecs share.
 
 use super::Codec;
 use esker_status::{Error, Result};
@@ -105,4 +105,38 @@ pub(super) fn check_limit(size: usize, limit: usize) -> Result<()> {
     Err(Error::corruption(format!(
         "compressed block claims {size} bytes, the limit here is {limit}"
     )))
+}
+
+#[cfg(any(
+    feature = "bzip2",
+    feature = "lz4",
+    feature = "snappy",
+    feature = "zlib",
+    feature = "zstd"
+))]
+#[cold]
+pub(super) fn damaged(codec: Codec, why: &str) -> esker_status::Error {
+    esker_status::Error::corruption(format!(
+        "cannot decompress a {} block: {why}",
+        codec.property_name()
+    ))
+}
+
+#[cfg(any(feature = "lz4", feature = "zstd"))]
+#[cold]
+pub(super) fn no_memory() -> Error {
+    Error::new(
+        esker_status::ErrorKind::Aborted,
+        "no memory for a compression context",
+    )
+}
+
+/// Makes the empty `out` so long. New memory comes zeroed from the system where it is much.
+#[cfg(any(feature = "snappy", feature = "zlib"))]
+pub(super) fn make_room(out: &mut Vec<u8>, len: usize) {
+    if out.capacity() < len {
+        *out = vec![0; len];
+    } else {
+        out.resize(len, 0);
+    }
 }

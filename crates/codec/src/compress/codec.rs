@@ -1,5 +1,7 @@
 //! The codecs by number and by each of the names that RocksDB gives them.
 
+use esker_status::{Error, Result};
+
 /// How a block's bytes are compressed. The discriminants are the type bytes on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -109,7 +111,44 @@ impl Codec {
 
     /// Returns whether this build can compress and decompress with it.
     pub fn is_supported(self) -> bool {
-        self != Codec::Xpress
+        match self {
+            Codec::None => true,
+            Codec::Snappy => cfg!(feature = "snappy"),
+            Codec::Zlib => cfg!(feature = "zlib"),
+            Codec::Bzip2 => cfg!(feature = "bzip2"),
+            Codec::Lz4 | Codec::Lz4Hc => cfg!(feature = "lz4"),
+            Codec::Xpress => false,
+            Codec::Zstd => cfg!(feature = "zstd"),
+        }
+    }
+
+    /// The feature of `esker` that builds it in; `None` for what needs none, or has none.
+    pub fn feature(self) -> Option<&'static str> {
+        match self {
+            Codec::None | Codec::Xpress => None,
+            Codec::Lz4Hc => Some(Codec::Lz4.tool_name()),
+            _ => Some(self.tool_name()),
+        }
+    }
+
+    /// `NotSupported`, with the feature to enable, for a codec that this build has not.
+    #[inline]
+    pub fn check_supported(self) -> Result<()> {
+        if self.is_supported() {
+            return Ok(());
+        }
+        Err(self.not_built())
+    }
+
+    #[cold]
+    pub(super) fn not_built(self) -> Error {
+        let Some(feature) = self.feature() else {
+            return Error::not_supported("Xpress compression exists on Windows only");
+        };
+        let name = self.property_name();
+        Error::not_supported(format!("{name} compression is not in this build")).with_hint(format!(
+            "build the crate esker with its feature `{feature}`"
+        ))
     }
 
     /// Returns whether a dictionary makes a difference to it.

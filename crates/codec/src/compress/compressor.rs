@@ -1,11 +1,10 @@
 //! [`Compressor`]: one codec, one set of options, one dictionary, and the state they reuse.
 
+#[cfg(feature = "lz4")]
+use super::bounded::no_memory;
 use super::bounded::put_size;
-use super::ffi::{self, Lz4Stream};
 use super::{Codec, CompressionOptions, Dictionary};
-use esker_status::{Error, ErrorKind, Result};
-use flate2::{Compress, Compression, FlushCompress, Status};
-use zstd_safe::{CCtx, CParameter, zstd_sys};
+use esker_status::{Error, Result};
 
 /// Compresses blocks. Used by one thread at a time; allocates only to grow the output.
 pub struct Compressor {
@@ -16,17 +15,68 @@ pub struct Compressor {
 
 enum Engine {
     None,
+    #[cfg(feature = "snappy")]
     Snappy(Box<snap::raw::Encoder>),
+    #[cfg(feature = "zlib")]
     Zlib {
-        state: Box<Compress>,
+        state: Box<flate2::Compress>,
         dict: Option<Dictionary>,
     },
+    #[cfg(feature = "bzip2")]
     Bzip2,
+    #[cfg(feature = "lz4")]
     Lz4Plain {
         acceleration: i32,
     },
-    Lz4(Lz4Stream),
-    Zstd(CCtx<'static>),
+    #[cfg(feature = "lz4")]
+    Lz4(super::ffi::Lz4Stream),
+    #[cfg(feature = "zstd")]
+    Zstd(zstd_safe::CCtx<'static>),
+}
+
+impl Engine {
+    fn new(
+        codec: Codec,
+        options: &CompressionOptions,
+        dict: Option<&Dictionary>,
+    ) -> Result<Engine> {
+        let _ = (options, dict);
+        Ok(match codec {
+            #[cfg(feature = "snappy")]
+            Codec::Snappy => Engine::Snappy(Box::new(snap::raw::Encoder::new())),
+            #[cfg(feature = "zlib")]
+            Codec::Zlib => Engine::Zlib {
+                state: Box::new(super::zlib::state(options)?),
+                dict: dict.cloned(),
+            },
+            #[cfg(feature = "bzip2")]
+            Codec::Bzip2 => Engine::Bzip2,
+            #[cfg(feature = "lz4")]
+            Codec::Lz4 => {
+                let acceleration = if options.level < 0 {
+                    options.level.saturating_neg()
+                } else {
+                    1
+                };
+                match dict {
+                    None => Engine::Lz4Plain { acceleration },
+                    Some(_) => {
+                        let stream = super::ffi::Lz4Stream::fast(acceleration, dict);
+                        Engine::Lz4(stream.ok_or_else(no_memory)?)
+                    }
+                }
+            }
+            #[cfg(feature = "lz4")]
+            Codec::Lz4Hc => {
+                let stream = super::ffi::Lz4Stream::high(options.level_or(0), dict);
+                Engine::Lz4(stream.ok_or_else(no_memory)?)
+            }
+            #[cfg(feature = "zstd")]
+            Codec::Zstd => Engine::Zstd(super::zstd::context(options, dict)?),
+            // Others were refused before.
+            _ => Engine::None,
+        })
+    }
 }
 
 impl std::fmt::Debug for Compressor {
@@ -42,47 +92,18 @@ impl std::fmt::Debug for Compressor {
 impl Compressor {
     /// A compressor for `codec`. A dictionary is ignored by codecs that have none.
     ///
-    /// `InvalidArgument` for options that the codec cannot follow.
+    /// `InvalidArgument` for options that the codec cannot follow, `NotSupported` for a codec that
+    /// this build has not.
     pub fn new(
         codec: Codec,
         options: CompressionOptions,
         dict: Option<&Dictionary>,
     ) -> Result<Compressor> {
-        let engine = match codec {
-            Codec::None => Engine::None,
-            Codec::Snappy => Engine::Snappy(Box::new(snap::raw::Encoder::new())),
-            Codec::Zlib => Engine::Zlib {
-                state: Box::new(zlib_state(&options)?),
-                dict: dict.cloned(),
-            },
-            Codec::Bzip2 => Engine::Bzip2,
-            Codec::Lz4 => {
-                let acceleration = if options.level < 0 {
-                    options.level.saturating_neg()
-                } else {
-                    1
-                };
-                match dict {
-                    None => Engine::Lz4Plain { acceleration },
-                    Some(_) => {
-                        Engine::Lz4(Lz4Stream::fast(acceleration, dict).ok_or_else(no_memory)?)
-                    }
-                }
-            }
-            Codec::Lz4Hc => {
-                Engine::Lz4(Lz4Stream::high(options.level_or(0), dict).ok_or_else(no_memory)?)
-            }
-            Codec::Zstd => Engine::Zstd(zstd_context(&options, dict)?),
-            Codec::Xpress => {
-                return Err(Error::not_supported(
-                    "Xpress compression exists on Windows only",
-                ));
-            }
-        };
+        codec.check_supported()?;
         Ok(Compressor {
             codec,
+            engine: Engine::new(codec, &options, dict)?,
             options,
-            engine,
         })
     }
 
@@ -100,8 +121,11 @@ impl Compressor {
     /// Bytes of memory that it holds, as far as the codec says.
     pub fn memory(&self) -> usize {
         match &self.engine {
+            #[cfg(feature = "snappy")]
             Engine::Snappy(encoder) => size_of_val(&**encoder),
+            #[cfg(feature = "zlib")]
             Engine::Zlib { state, .. } => size_of_val(&**state),
+            #[cfg(feature = "zstd")]
             Engine::Zstd(context) => context.sizeof(),
             _ => 0,
         }
@@ -145,146 +169,26 @@ impl Compressor {
             return Ok(false);
         };
         match &mut self.engine {
-            Engine::None => Ok(false),
-            Engine::Snappy(encoder) => snappy(encoder, raw, out, room),
-            Engine::Zlib { state, dict } => zlib(state, dict.as_ref(), raw, out, room),
-            Engine::Bzip2 => bzip2(raw, out, room),
-            Engine::Lz4Plain { acceleration } => {
-                Ok(ffi::lz4_compress(raw, out, room, *acceleration))
+            Engine::None => {
+                let _ = room;
+                Ok(false)
             }
+            #[cfg(feature = "snappy")]
+            Engine::Snappy(encoder) => super::snappy::compress(encoder, raw, out, room),
+            #[cfg(feature = "zlib")]
+            Engine::Zlib { state, dict } => {
+                super::zlib::compress(state, dict.as_ref(), raw, out, room)
+            }
+            #[cfg(feature = "bzip2")]
+            Engine::Bzip2 => super::bzip2::compress(raw, out, room),
+            #[cfg(feature = "lz4")]
+            Engine::Lz4Plain { acceleration } => {
+                Ok(super::ffi::lz4_compress(raw, out, room, *acceleration))
+            }
+            #[cfg(feature = "lz4")]
             Engine::Lz4(stream) => Ok(stream.compress(raw, out, room)),
-            Engine::Zstd(context) => zstd(context, raw, out, room),
+            #[cfg(feature = "zstd")]
+            Engine::Zstd(context) => super::zstd::compress(context, raw, out, room),
         }
     }
-}
-
-#[cold]
-fn no_memory() -> Error {
-    Error::new(ErrorKind::Aborted, "no memory for a compression context")
-}
-
-fn zlib_state(options: &CompressionOptions) -> Result<Compress> {
-    let level = match options.level_or(-1) {
-        -1 => Compression::default(),
-        level @ 0..=9 => Compression::new(level as u32),
-        level => {
-            return Err(Error::invalid_argument(format!(
-                "zlib has levels 0 to 9, not {level}"
-            )));
-        }
-    };
-    if !(-14..=-9).contains(&options.window_bits) {
-        let message = format!(
-            "zlib window_bits {} cannot be read back",
-            options.window_bits
-        );
-        return Err(
-            Error::invalid_argument(message).with_hint("set window_bits between -14 and -9")
-        );
-    }
-    if options.strategy != 0 {
-        let message = format!("zlib strategy {} is not supported", options.strategy);
-        return Err(Error::not_supported(message).with_hint("set strategy to 0"));
-    }
-    Ok(Compress::new_with_window_bits(
-        level,
-        false,
-        (-options.window_bits) as u8,
-    ))
-}
-
-fn zstd_context(options: &CompressionOptions, dict: Option<&Dictionary>) -> Result<CCtx<'static>> {
-    let mut context = CCtx::try_create().ok_or_else(no_memory)?;
-    let refuse =
-        |code| Error::invalid_argument(format!("zstd: {}", zstd_safe::get_error_name(code)));
-    context
-        .set_parameter(CParameter::CompressionLevel(options.level_or(3)))
-        .map_err(refuse)?;
-    context
-        .set_parameter(CParameter::ChecksumFlag(options.checksum))
-        .map_err(refuse)?;
-    if let Some(dict) = dict {
-        context.load_dictionary(dict.as_bytes()).map_err(refuse)?;
-    }
-    Ok(context)
-}
-
-fn snappy(
-    encoder: &mut snap::raw::Encoder,
-    raw: &[u8],
-    out: &mut Vec<u8>,
-    room: usize,
-) -> Result<bool> {
-    out.resize(snap::raw::max_compress_len(raw.len()), 0);
-    let n = encoder
-        .compress(raw, out)
-        .map_err(|e| Error::invalid_argument(format!("snappy: {e}")))?;
-    out.truncate(n);
-    Ok(n <= room)
-}
-
-fn zlib(
-    state: &mut Compress,
-    dict: Option<&Dictionary>,
-    raw: &[u8],
-    out: &mut Vec<u8>,
-    room: usize,
-) -> Result<bool> {
-    let refuse = |e| Error::invalid_argument(format!("zlib: {e}"));
-    state.reset();
-    if let Some(dict) = dict {
-        state.set_dictionary(dict.as_bytes()).map_err(refuse)?;
-    }
-    let at = out.len();
-    out.resize(at + room, 0);
-    let status = state
-        .compress(raw, &mut out[at..], FlushCompress::Finish)
-        .map_err(refuse)?;
-    out.truncate(at + state.total_out() as usize);
-    Ok(status == Status::StreamEnd)
-}
-
-fn bzip2(raw: &[u8], out: &mut Vec<u8>, room: usize) -> Result<bool> {
-    // One hundred kilobytes of block and a work factor of 30, as RocksDB has it.
-    let mut state = bzip2::Compress::new(bzip2::Compression::new(1), 30);
-    let at = out.len();
-    out.resize(at + room, 0);
-    loop {
-        let (read, written) = (state.total_in() as usize, state.total_out() as usize);
-        let status = state
-            .compress(
-                &raw[read..],
-                &mut out[at + written..],
-                bzip2::Action::Finish,
-            )
-            .map_err(|e| Error::invalid_argument(format!("bzip2: {e}")))?;
-        if status == bzip2::Status::StreamEnd {
-            out.truncate(at + state.total_out() as usize);
-            return Ok(true);
-        }
-        if state.total_out() as usize == room || state.total_out() as usize == written {
-            return Ok(false);
-        }
-    }
-}
-
-fn zstd(context: &mut CCtx<'static>, raw: &[u8], out: &mut Vec<u8>, room: usize) -> Result<bool> {
-    let at = out.len();
-    out.resize(at + room, 0);
-    match context.compress2(&mut out[at..], raw) {
-        Ok(n) => {
-            out.truncate(at + n);
-            Ok(true)
-        }
-        Err(code) if is_too_small(code) => Ok(false),
-        Err(code) => Err(Error::invalid_argument(format!(
-            "zstd: {}",
-            zstd_safe::get_error_name(code)
-        ))),
-    }
-}
-
-/// zstd returns its errors as the negated number of the error.
-fn is_too_small(code: usize) -> bool {
-    code.wrapping_neg() == zstd_sys::ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall as usize
 }

@@ -1,10 +1,12 @@
 //! Compression dictionaries: shared bytes, digested for zstd on first use, and how to make them.
 
-use super::zdict;
-use esker_status::{Error, ErrorKind, Result};
+#[cfg(not(feature = "zstd"))]
+use super::Codec;
+use esker_status::{Error, Result};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
-use zstd_safe::DDict;
+use std::sync::Arc;
+#[cfg(feature = "zstd")]
+use {super::zdict, esker_status::ErrorKind, std::sync::OnceLock, zstd_safe::DDict};
 
 /// A dictionary of raw bytes or of zstd's own format. Cheap to clone, shared by threads.
 #[derive(Clone)]
@@ -12,6 +14,7 @@ pub struct Dictionary(Arc<Inner>);
 
 struct Inner {
     raw: Box<[u8]>,
+    #[cfg(feature = "zstd")]
     digested: OnceLock<Option<DDict<'static>>>,
 }
 
@@ -24,6 +27,7 @@ impl Dictionary {
         }
         Ok(Dictionary(Arc::new(Inner {
             raw,
+            #[cfg(feature = "zstd")]
             digested: OnceLock::new(),
         })))
     }
@@ -35,16 +39,17 @@ impl Dictionary {
 
     /// Memory held, digested form included.
     pub fn memory_usage(&self) -> usize {
-        let digested = self
-            .0
-            .digested
-            .get()
-            .and_then(Option::as_ref)
-            .map_or(0, DDict::sizeof);
+        #[cfg(feature = "zstd")]
+        let digested = self.0.digested.get();
+        #[cfg(feature = "zstd")]
+        let digested = digested.and_then(Option::as_ref).map_or(0, DDict::sizeof);
+        #[cfg(not(feature = "zstd"))]
+        let digested = 0;
         size_of::<Inner>() + self.0.raw.len() + digested
     }
 
     /// The form that zstd decompresses with.
+    #[cfg(feature = "zstd")]
     pub(super) fn ddict(&self) -> Result<&DDict<'static>> {
         let digested = self
             .0
@@ -81,9 +86,14 @@ pub fn train_dictionary(samples: &[u8], sizes: &[usize], max: usize) -> Result<O
     if sizes.is_empty() || max == 0 {
         return Ok(None);
     }
-    let mut dict = reserved(max)?;
-    let made = zstd_safe::train_from_buffer(&mut dict, samples, sizes);
-    Ok(made.is_ok().then_some(dict).filter(|d| !d.is_empty()))
+    #[cfg(feature = "zstd")]
+    {
+        let mut dict = reserved(max)?;
+        let made = zstd_safe::train_from_buffer(&mut dict, samples, sizes);
+        Ok(made.is_ok().then_some(dict).filter(|d| !d.is_empty()))
+    }
+    #[cfg(not(feature = "zstd"))]
+    Codec::Zstd.check_supported().map(|()| None)
 }
 
 /// Turns the start of the samples into a zstd dictionary with statistics for `level`: cheaper than
@@ -98,12 +108,21 @@ pub fn finalize_dictionary(
     if sizes.is_empty() || max == 0 {
         return Ok(None);
     }
-    let mut dict = reserved(max)?;
-    let content = &samples[..samples.len().min(max)];
-    let made = zdict::finalize(&mut dict, content, samples, sizes, level);
-    Ok(made.then_some(dict).filter(|d| !d.is_empty()))
+    #[cfg(feature = "zstd")]
+    {
+        let mut dict = reserved(max)?;
+        let content = &samples[..samples.len().min(max)];
+        let made = zdict::finalize(&mut dict, content, samples, sizes, level);
+        Ok(made.then_some(dict).filter(|d| !d.is_empty()))
+    }
+    #[cfg(not(feature = "zstd"))]
+    {
+        let _ = level;
+        Codec::Zstd.check_supported().map(|()| None)
+    }
 }
 
+#[cfg(feature = "zstd")]
 fn reserved(max: usize) -> Result<Vec<u8>> {
     let mut v = Vec::new();
     v.try_reserve_exact(max).map_err(|_| {

@@ -62,7 +62,8 @@ impl CompressionOptions {
         ((raw_len as u128 * per_kb) >> 10) as usize
     }
 
-    pub(crate) fn level_or(&self, default: i32) -> i32 {
+    /// The level, or `default` when none is set.
+    pub fn level_or(&self, default: i32) -> i32 {
         if self.level == DEFAULT_LEVEL {
             default
         } else {

@@ -2,14 +2,23 @@
 //!
 //! The payloads of a record's fragments, joined, are one frame. The writer makes the frame whole
 //! and cuts it as it cuts any record; the reader feeds fragments as they come and resets between
-//! records.
+//! records. In a build without zstd neither type has a value.
 
-use esker_status::{Error, ErrorKind, Result};
-use zstd_safe::{CCtx, DCtx, InBuffer, OutBuffer, ResetDirective};
+use esker_status::Result;
+#[cfg(feature = "zstd")]
+use {
+    super::bounded::no_memory,
+    esker_status::Error,
+    zstd_safe::{CCtx, DCtx, InBuffer, OutBuffer, ResetDirective},
+};
 
 /// Makes a frame of each record.
-pub struct StreamEncoder(CCtx<'static>);
+pub struct StreamEncoder(
+    #[cfg(feature = "zstd")] CCtx<'static>,
+    #[cfg(not(feature = "zstd"))] std::convert::Infallible,
+);
 
+#[cfg(feature = "zstd")]
 impl StreamEncoder {
     /// An encoder at zstd's default level.
     pub fn new() -> Result<StreamEncoder> {
@@ -31,8 +40,12 @@ impl StreamEncoder {
 }
 
 /// Decodes frames that arrive in fragments.
-pub struct StreamDecoder(DCtx<'static>);
+pub struct StreamDecoder(
+    #[cfg(feature = "zstd")] DCtx<'static>,
+    #[cfg(not(feature = "zstd"))] std::convert::Infallible,
+);
 
+#[cfg(feature = "zstd")]
 impl StreamDecoder {
     /// A decoder at the start of a record.
     pub fn new() -> Result<StreamDecoder> {
@@ -85,6 +98,37 @@ impl StreamDecoder {
     }
 }
 
+#[cfg(not(feature = "zstd"))]
+impl StreamEncoder {
+    /// `NotSupported`.
+    pub fn new() -> Result<StreamEncoder> {
+        Err(super::Codec::Zstd.not_built())
+    }
+
+    /// Replaces `out` by the frame of `record`.
+    pub fn encode(&mut self, _record: &[u8], _out: &mut Vec<u8>) -> Result<()> {
+        match self.0 {}
+    }
+}
+
+#[cfg(not(feature = "zstd"))]
+impl StreamDecoder {
+    /// `NotSupported`.
+    pub fn new() -> Result<StreamDecoder> {
+        Err(super::Codec::Zstd.not_built())
+    }
+
+    /// Forgets a half-decoded record.
+    pub fn reset(&mut self) -> Result<()> {
+        match self.0 {}
+    }
+
+    /// Appends what `fragment` decodes to; `true` when the frame is complete.
+    pub fn decode(&mut self, _fragment: &[u8], _limit: usize, _out: &mut Vec<u8>) -> Result<bool> {
+        match self.0 {}
+    }
+}
+
 impl std::fmt::Debug for StreamEncoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("StreamEncoder")
@@ -97,11 +141,7 @@ impl std::fmt::Debug for StreamDecoder {
     }
 }
 
-#[cold]
-fn no_memory() -> Error {
-    Error::new(ErrorKind::Aborted, "no memory for a compression context")
-}
-
+#[cfg(feature = "zstd")]
 #[cold]
 fn damaged(code: usize) -> Error {
     Error::corruption(format!(

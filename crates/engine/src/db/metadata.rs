@@ -4,7 +4,7 @@
 use super::Db;
 use crate::family::{Family, FamilyHandle};
 use crate::metadata::{BlobMeta, FamilyMeta, FamilyMetaOptions, LevelMeta, LiveFileMeta};
-use crate::options::FamilyOptions;
+use crate::options::{DbOptions, FamilyOptions};
 use esker_format::{Level, file_name};
 use esker_lsm::file::FileMeta;
 use esker_lsm::plan::Busy;
@@ -59,6 +59,11 @@ impl FamilyHandle {
 }
 
 impl Db {
+    /// Its options as they are now, those included that were changed since it was opened.
+    pub fn db_options(&self) -> DbOptions {
+        DbOptions::clone(&self.core().services.options.load())
+    }
+
     /// Every table of every family, family by family and level by level.
     ///
     /// ```

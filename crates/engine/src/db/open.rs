@@ -212,6 +212,13 @@ impl Db {
     }
 }
 
+/// Tells the database who it is, for listeners and for [`Db::downgrade`]. Once, when it is put
+/// together.
+fn introduce(core: &Arc<Core>) {
+    let own = DbRef::new(Some(Arc::downgrade(core) as _));
+    let _first = core.services.database.set(own);
+}
+
 /// Where the logs of the database at `path` are.
 fn wal_dir(path: &Path, options: &DbOptions) -> PathBuf {
     if options.wal_dir.is_empty() {
@@ -362,11 +369,7 @@ impl Opening {
             InfoLog::prepare(&self.env, &self.dir, &self.db.info_log_options())
         });
         let core = Arc::new(self.assemble(&folded, info_log)?);
-        // Set once, here.
-        let _first = core
-            .services
-            .database
-            .set(DbRef::new(Some(Arc::downgrade(&core) as _)));
+        introduce(&core);
         self.check_paths(&core, &core.trees.table_dirs())?;
         if self.db.max_open_files == -1 || is_new {
             self.open_tables(&core)?;
@@ -411,6 +414,7 @@ impl Opening {
             &core.trees.families,
         )));
         let core = Arc::new(core);
+        introduce(&core);
         core.catch_up()?;
         core.services.info_log.start()?;
         core.services

@@ -131,6 +131,8 @@ pub(crate) struct Totals {
     /// By output level; flushes go to level 0.
     levels: [CompactionStats; LEVELS],
     pools: [CompactionStats; 3],
+    /// Bytes that all of it wrote.
+    bytes_written: u64,
     /// Flushes alone.
     pub(crate) flush: CompactionStats,
     /// Ingestions alone.
@@ -182,6 +184,7 @@ impl Default for LevelCounters {
         let none = Totals {
             levels: [CompactionStats::default(); LEVELS],
             pools: [CompactionStats::default(); 3],
+            bytes_written: 0,
             flush: CompactionStats::default(),
             ingested: IngestionCounts::default(),
         };
@@ -196,6 +199,7 @@ impl LevelCounters {
     fn enter(totals: &mut Totals, level: Level, pool: Pool, work: &CompactionStats) {
         if let Some(l) = totals.levels.get_mut(level.index()) {
             *l = l.plus(work);
+            totals.bytes_written += work.bytes_written;
         }
         let p = &mut totals.pools[pool as usize];
         *p = p.plus(work);
@@ -236,10 +240,18 @@ impl LevelCounters {
         let mut totals = self.totals.lock();
         totals.levels = [CompactionStats::default(); LEVELS];
         totals.pools = [CompactionStats::default(); 3];
+        totals.bytes_written = 0;
         totals.flush = CompactionStats::default();
         totals.ingested = IngestionCounts::default();
         drop(totals);
         *self.dumped.lock() = LastDump::default();
+    }
+
+    /// Bytes that flushes wrote, and those that compactions did.
+    pub(crate) fn bytes_written(&self) -> (u64, u64) {
+        let totals = self.totals.lock();
+        let flush = totals.flush.bytes_written;
+        (flush, totals.bytes_written - flush)
     }
 
     /// A copy of everything.
@@ -288,6 +300,7 @@ mod tests {
         assert_eq!(totals.pool(Pool::Low), CompactionStats::default());
         assert_eq!(totals.compaction(), compaction);
         assert_eq!(totals.all().bytes_written, 190);
+        assert_eq!(traffic.bytes_written(), (100, 90));
         assert_eq!(totals.all().since(&flush), compaction);
         assert_eq!(compaction.bytes_read(), 100);
     }

@@ -73,6 +73,11 @@ impl FlushPipeline {
         }
     }
 
+    /// Flushes that run or wait for their turn.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

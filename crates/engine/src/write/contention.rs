@@ -1,4 +1,4 @@
-//! Writers yield early when there are as many writers as processors.
+//! Writers yield early, and sleep instead of spinning, when there are as many as processors.
 //!
 //! With writers and background jobs on every processor, a thread that loses its processor inside a
 //! write waits until all others have used their time slices, and the scheduler ends a slice only at
@@ -6,7 +6,8 @@
 //! write, and none waits longer than it takes the others to run that long.
 //!
 //! [`WriterContention`] counts the threads that write: those that found the log lock taken within
-//! the last [`WINDOW_NS`], and one more. Fewer than there are processors do not yield.
+//! the last [`WINDOW_NS`], and one more. Fewer than there are processors do not yield, and spin
+//! before they sleep in the queue.
 //! Thread-safety: everything may be called by any thread.
 
 use esker_env::Clock;
@@ -155,10 +156,16 @@ impl WriterContention {
         }
     }
 
+    /// Returns whether writers and background jobs have to share the processors.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.is_crowded.load(Ordering::Relaxed)
+    }
+
     /// At the end of a write: yields when the thread has run for long beside many.
     #[inline]
     pub(super) fn share_processor(&self, clock: &dyn Clock) {
-        if self.is_crowded.load(Ordering::Relaxed) {
+        if self.is_crowded() {
             self.yield_in_time(clock);
         }
     }

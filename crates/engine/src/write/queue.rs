@@ -29,8 +29,8 @@ use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::handover::{WaitOutcome, WaitQueue};
 use esker_sync::{Arc, Mutex, MutexGuard, thread};
 
-/// How often a writer in the queue looks for its turn before it sleeps, when there is another
-/// processor: about as long as a small group takes.
+/// How often a writer in the queue looks for its turn before it sleeps, when its leader runs:
+/// about as long as a small group takes.
 const QUEUE_SPINS: u32 = 100;
 
 /// How often a leader looks whether its group is visible before it sleeps.
@@ -296,14 +296,26 @@ impl<L> WriteQueue<L> {
         held: &mut StallGuard<'_>,
     ) -> WaitOutcome<LogGuard<'_, L>> {
         let wait = || {
-            let is_alone = thread::parallelism() < 2 || self.is_syncing.load(Ordering::Relaxed);
-            follower.wait(if is_alone { 0 } else { QUEUE_SPINS }, || self.try_lock())
+            let spins = if self.is_leader_awake() {
+                QUEUE_SPINS
+            } else {
+                0
+            };
+            follower.wait(spins, || self.try_lock())
         };
         if let Some(reason) = env.holds_all() {
             return held.during(reason, wait);
         }
         let _timed = perf_timing::part(PerfMetric::WriteThreadWaitNanos, &*self.clock);
         wait()
+    }
+
+    /// Returns whether the leader is likely to run on another processor, so that its group ends
+    /// soon. A crowd shares the processors: a spin would take them from the leader.
+    fn is_leader_awake(&self) -> bool {
+        thread::parallelism() >= 2
+            && !self.is_syncing.load(Ordering::Relaxed)
+            && !self.contention.is_crowded()
     }
 
     /// Logs one group: the leader's batch (when it is not in the queue) and the batches that fit

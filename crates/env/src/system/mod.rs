@@ -99,10 +99,24 @@ thread_local! {
     static STATE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
+/// Fills `bytes` with the system's randomness; `false` where it gives none.
+fn fill(bytes: &mut [u8]) -> bool {
+    // So few come whole, or not at all.
+    #[cfg(target_os = "linux")]
+    let given = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty());
+    #[cfg(target_os = "linux")]
+    let is_filled = given == Ok(bytes.len());
+    #[cfg(not(target_os = "linux"))]
+    let is_filled = std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, bytes))
+        .is_ok();
+    is_filled
+}
+
 #[cold]
 fn seed() -> (u64, u64) {
     let mut bytes = [0u8; 16];
-    if getrandom::fill(&mut bytes).is_err() {
+    if !fill(&mut bytes) {
         // No system randomness: time and an address still tell threads and processes apart.
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)

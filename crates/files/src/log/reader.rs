@@ -512,7 +512,11 @@ impl LogReader {
         let number = u32::from_le_bytes([a, b, c, d]);
         match u8::try_from(number).ok().and_then(Codec::from_u8) {
             Some(Codec::None) => {}
-            Some(Codec::Zstd) => self.decoder = Some(StreamDecoder::new()?),
+            Some(Codec::Zstd) => {
+                let made = StreamDecoder::new();
+                let placed = |e: Error| e.with_file(self.window.file.path()).with_offset(r.offset);
+                self.decoder = Some(made.map_err(placed)?);
+            }
             _ => {
                 return Err(
                     Error::not_supported(format!("log compression type {number}"))

@@ -33,12 +33,16 @@ pub struct CompressedTierOptions {
 }
 
 impl Default for CompressedTierOptions {
-    /// RocksDB's.
+    /// RocksDB's; blocks stay as they are in a build without LZ4.
     fn default() -> Self {
         CompressedTierOptions {
             capacity: 0,
             num_shard_bits: -1,
-            codec: Codec::Lz4,
+            codec: if Codec::Lz4.is_supported() {
+                Codec::Lz4
+            } else {
+                Codec::None
+            },
             level: DEFAULT_LEVEL,
         }
     }

@@ -8,7 +8,7 @@ use super::filter::TableFilter;
 use super::options::{IndexType, TableReaderOptions};
 use super::partitions::{HandleKind, Partitions};
 use super::reader::{Meta, TableReader};
-use esker_codec::compress::{Dictionary, codecs_of_property};
+use esker_codec::compress::{Codec, Dictionary, codecs_of_property};
 use esker_env::RandomAccessFile;
 use esker_format::block::{Block, BlockCursor, IndexForm};
 use esker_format::footer::{BlockHandle, FOOTER_LEN, Footer};
@@ -363,13 +363,17 @@ pub(super) fn check_features(
         )
         .with_hint("open the column family with the same comparator without timestamps"));
     }
-    if codecs_of_property(&p.compression_name).is_none() {
+    let Some(codecs) = codecs_of_property(&p.compression_name) else {
         return Err(Error::not_supported(format!(
             "table compressed with {:?}",
             p.compression_name
         )));
+    };
+    // A table that does not say how its blocks are compressed fails when one cannot be read.
+    if p.compression_name.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    codecs.into_iter().try_for_each(Codec::check_supported)
 }
 
 /// The sequence number that replaces every stored one (5.12 of the format notes).

@@ -20,7 +20,7 @@ use super::open::{
 use super::options::IndexType;
 use super::search::Search;
 use esker_codec::checksum::ChecksumType;
-use esker_codec::compress::{Dictionary, codecs_of_property};
+use esker_codec::compress::{Codec, Dictionary, codecs_of_property};
 use esker_env::RandomAccessFile;
 use esker_format::block::{Block, BlockCursor, IndexBlock, IndexForm};
 use esker_format::footer::{BlockHandle, Footer};
@@ -141,6 +141,15 @@ fn is_damage(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotSupported)
 }
 
+/// `NotSupported` when blocks may be of a codec that this build was made without: they would pass
+/// for damage.
+fn check_codecs(properties: Option<&TableProperties>) -> Result<()> {
+    let named = properties.and_then(|p| codecs_of_property(&p.compression_name));
+    let may_be = named.unwrap_or_else(|| Codec::ALL.to_vec());
+    let optional = may_be.into_iter().filter(|codec| codec.feature().is_some());
+    optional.into_iter().try_for_each(Codec::check_supported)
+}
+
 impl Parts {
     fn read(
         file: &Arc<dyn RandomAccessFile>,
@@ -225,6 +234,7 @@ impl Salvage {
     fn open_inner(file: &Arc<dyn RandomAccessFile>, options: SalvageOptions) -> Result<Salvage> {
         let (skip, mut notes) = (options.skip_unreadable, Vec::new());
         let (fetcher, parts) = Parts::read(file, &options, &mut notes)?;
+        check_codecs(parts.properties.as_ref())?;
         let dict = match parts.handle(COMPRESSION_DICT_BLOCK) {
             None => None,
             Some(h) => {

@@ -1,13 +1,17 @@
 //! One number for the memory of databases: block cache, memtables, and what else is counted.
 //!
 //! ```text
-//! total = block cache + memtables' share + others
+//! total = block caches + memtables' share + others
 //! ```
 //!
-//! Others are what open tables hold, the tables of the cache itself, and caches that families have
-//! of their own. The block cache has what the rest leaves. Memtables that take more than their
-//! share for a moment, because flushes are behind, take it from the cache as well, so the sum stays
-//! within the number and no writer waits for it.
+//! Others are what open tables hold, and the tables of the caches themselves. The block caches have
+//! what the rest leaves: that of the budget, for families without one of their own, and those that
+//! the application made. Each has an equal part, one of the application's at most its capacity,
+//! which it goes on to report; what one leaves goes to the others. A cache with a strict limit
+//! fails reads where it is full, so it keeps its capacity and counts among the others. Memtables
+//! that take more than their share for a moment, because flushes are behind, take it from the
+//! caches as well, so the sum stays within the number and no writer waits for it. Blocks that
+//! readers hold may exceed it.
 //!
 //! At each look ([`MemoryBudget::balance`], which background threads call once a second) the
 //! members are measured, and the controller moves a small part of the budget between the cache and
@@ -42,6 +46,8 @@ const MINIMUM_PART: usize = 16;
 const MOVES_KEPT: usize = 8;
 /// Between two looks.
 const INTERVAL_US: u64 = 1_000_000;
+/// Between two reads of the source of the total.
+const SOURCE_INTERVAL_US: u64 = 60_000_000;
 /// No family switches memtables below this.
 const MEMTABLE_MIN: usize = 64 << 10;
 
@@ -62,6 +68,14 @@ pub struct MemoryBudgetOptions {
     pub is_fixed: bool,
     /// The kind and the shards of the block cache; its capacity is the budget's to set.
     pub cache: CacheOptions,
+    /// The number that `total` follows, which is read again once a minute.
+    pub source: Option<Arc<dyn BudgetSource>>,
+}
+
+/// A number outside of the program, such as a part of what its container may use.
+pub trait BudgetSource: std::fmt::Debug + Send + Sync {
+    /// Reads the number, in bytes; `None` where it cannot be read, and the last one stays.
+    fn total(&self) -> Option<usize>;
 }
 
 impl MemoryBudgetOptions {
@@ -74,6 +88,7 @@ impl MemoryBudgetOptions {
             memtables_min: 0,
             is_fixed: false,
             cache: CacheOptions::with_capacity(total),
+            source: None,
         }
     }
 }
@@ -109,8 +124,10 @@ struct BudgetEntry {
 pub struct BudgetState {
     /// All memory, in bytes.
     pub total: usize,
-    /// The capacity of the block cache.
+    /// Most bytes of the block caches together.
     pub cache: usize,
+    /// Of that, what the caches of the application may have.
+    pub given: usize,
     /// The share of the memtables.
     pub memtables: usize,
     /// Memory of memtables at the last measurement.
@@ -142,6 +159,27 @@ struct SharedState {
     controller: Controller,
     /// When the last look was.
     at_us: Option<u64>,
+    /// The caches of the application that are bounded.
+    given: Vec<Weak<BlockCache>>,
+    /// A family uses the budget's own cache.
+    is_own_used: bool,
+}
+
+impl SharedState {
+    /// Returns the number of caches that share.
+    fn sharers(&self) -> usize {
+        (self.given.len() + usize::from(self.is_own_used)).max(1)
+    }
+
+    /// Prices `bytes` of the caches together.
+    fn price_of_caches(&self, bytes: usize) -> BudgetSlopes {
+        // A megabyte more is one part of it for each cache, and curves were added up.
+        let sharers = self.sharers();
+        let mut worth = self.load.of_cache(bytes / sharers);
+        worth.gain /= sharers as f64;
+        worth.loss /= sharers as f64;
+        worth
+    }
 }
 
 /// One budget of memory, which databases may share: see
@@ -165,6 +203,9 @@ struct SharedState {
 #[derive(Debug)]
 pub struct MemoryBudget {
     options: MemoryBudgetOptions,
+    total: AtomicUsize,
+    /// When the source is read next.
+    source_due_us: AtomicU64,
     cache: Arc<BlockCache>,
     buffers: Arc<WriteBufferManager>,
     members: Mutex<Vec<Arc<BudgetEntry>>>,
@@ -178,29 +219,21 @@ pub struct MemoryBudget {
 impl MemtableObserver for MemoryBudget {
     fn memtables_take(&self, bytes: usize) {
         if self.memtables_used.swap(bytes, Ordering::Relaxed) != bytes {
-            self.fit(&mut self.state.lock().shown);
+            self.fit(&mut self.state.lock());
         }
     }
 }
 
 impl MemoryBudget {
     /// A budget without members.
-    pub fn new(mut options: MemoryBudgetOptions) -> Arc<Self> {
+    pub fn new(options: MemoryBudgetOptions) -> Arc<Self> {
         let total = options.total;
-        let most = total / 2;
-        let least = |given: usize| match given {
-            0 => total / MINIMUM_PART,
-            given => given.min(most),
-        };
-        options.cache_min = least(options.cache_min);
-        options.memtables_min = least(options.memtables_min);
         let cache = match options.cache_percent.min(100) {
-            0 => total - most.min(2 * LARGE_MEMTABLE),
+            0 => total - (total / 2).min(2 * LARGE_MEMTABLE),
             percent => usize::try_from(total as u128 * u128::from(percent) / 100).unwrap_or(total),
         };
-        let cache = cache
-            .max(options.cache_min)
-            .min(total - options.memtables_min);
+        let (cache_min, memtables_min) = options.minimums(total);
+        let cache = cache.max(cache_min).min(total - memtables_min);
         let shown = BudgetState {
             total,
             cache,
@@ -229,6 +262,8 @@ impl MemoryBudget {
                         ..SharedState::default()
                     },
                 ),
+                total: AtomicUsize::new(total),
+                source_due_us: AtomicU64::new(0),
                 options,
             }
         })
@@ -236,7 +271,54 @@ impl MemoryBudget {
 
     /// All memory, in bytes.
     pub fn total(&self) -> usize {
-        self.options.total
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// Changes the number. Both sides keep their parts of it.
+    pub fn set_total(&self, total: usize) {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let before = state.shown.total;
+        if before == total {
+            return;
+        }
+        self.total.store(total, Ordering::Relaxed);
+        state.shown.total = total;
+        let share = state.shown.memtables as f64 * (total as f64 / before.max(1) as f64);
+        let (cache_min, memtables_min) = self.options.minimums(total);
+        state.shown.memtables = (share as usize).clamp(memtables_min, total - cache_min);
+        self.buffers.set_limit(state.shown.memtables);
+        self.fit(state);
+        self.watch(&self.cache);
+        for cache in state.given.iter().filter_map(Weak::upgrade) {
+            self.watch(&cache);
+        }
+        drop(guard);
+        self.buffers.relieve();
+        self.buffers.notify_members();
+    }
+
+    /// Begins to count what `cache` would hit with other capacities.
+    fn watch(&self, cache: &BlockCache) {
+        if let Some(clock) = self.clock.get() {
+            let clock = Arc::clone(clock);
+            cache.watch(self.total(), move || clock.now_ns());
+        }
+    }
+
+    /// Reads the source of the total, when it is time to.
+    fn follow_source(&self, now_us: u64) {
+        let Some(source) = &self.options.source else {
+            return;
+        };
+        if now_us < self.source_due_us.load(Ordering::Relaxed) {
+            return;
+        }
+        let next = now_us + SOURCE_INTERVAL_US;
+        self.source_due_us.store(next, Ordering::Relaxed);
+        if let Some(total) = source.total() {
+            self.set_total(total);
+        }
     }
 
     /// Its block cache, for the families of its members.
@@ -271,10 +353,10 @@ impl MemoryBudget {
 
     /// Makes a database a member. Time goes by the clock of the first.
     pub fn join(&self, member: Weak<dyn BudgetMember>, clock: &Arc<dyn Clock>) {
-        let is_first = self.clock.set(Arc::clone(clock)).is_ok();
-        if is_first {
-            let clock = Arc::clone(clock);
-            self.cache.watch(self.options.total, move || clock.now_ns());
+        if self.clock.set(Arc::clone(clock)).is_ok() {
+            self.watch(&self.cache);
+            let next = clock.now_us() + SOURCE_INTERVAL_US;
+            self.source_due_us.store(next, Ordering::Relaxed);
         }
         let before = member.upgrade().map(|m| m.measure().work);
         let joined = BudgetEntry {
@@ -303,6 +385,7 @@ impl MemoryBudget {
         if now < due || (self.due_us.compare_exchange(due, next, order, order)).is_err() {
             return None;
         }
+        self.follow_source(now);
         self.balance()
     }
 
@@ -314,8 +397,13 @@ impl MemoryBudget {
             .iter()
             .filter_map(|joined| Some((joined, joined.member.upgrade()?.measure())));
         let readings: Vec<_> = present.collect();
-        let curve = self.cache.take_ghost_curve();
-        let overhead = self.cache.overhead();
+        let mut sums = Sums::default();
+        for (_, reading) in &readings {
+            sums.add(reading, &self.cache);
+        }
+        let caches = || sums.given.iter().chain([&self.cache]);
+        let curves: Vec<_> = caches().filter_map(|c| c.take_ghost_curve()).collect();
+        let overhead: usize = caches().map(|c| c.overhead()).sum();
         let mut guard = self.state.lock();
         let state = &mut *guard;
         let seconds = match state.at_us.replace(now) {
@@ -324,24 +412,23 @@ impl MemoryBudget {
         };
         let half_life = self.interval_us.load(Ordering::Relaxed) as f64 * 2.0 / 1e6;
         state.load.pass(seconds, half_life);
-        if let Some(curve) = curve.filter(|_| seconds > 0.0) {
-            state.load.add_curve(&curve);
+        for curve in curves.iter().filter(|_| seconds > 0.0) {
+            state.load.add_curve(curve);
         }
-        let mut sums = Sums::default();
         for (joined, reading) in &readings {
             let before = std::mem::replace(&mut *joined.before.lock(), reading.work);
             state.load.add_work(&reading.work, &before);
-            sums.add(reading, &self.cache);
         }
+        self.note_caches(state, &sums);
         state.shown.readers = sums.readers;
-        state.shown.others = overhead + sums.caches;
+        state.shown.others = overhead + sums.strict;
         if !seeded(Bug::BudgetForgetsReaders) {
             state.shown.others += sums.readers;
         }
         // What others took is gone from the cache before the split is looked at.
-        self.fit(&mut state.shown);
+        self.fit(state);
         let decision = self.decide(state, sums.table_bytes);
-        self.carry_out(&mut state.shown, now, &decision);
+        self.carry_out(state, now, &decision);
         drop(guard);
         // A memtable that is larger than the new share allows is flushed now; its database learns
         // of the share.
@@ -355,36 +442,56 @@ impl MemoryBudget {
 
     /// Prices the split and decides.
     fn decide(&self, state: &mut SharedState, table_bytes: u64) -> BudgetDecision {
-        let shown = &mut state.shown;
-        shown.looks += 1;
-        let share = shown.memtables;
+        state.shown.looks += 1;
+        let (total, share) = (state.shown.total, state.shown.memtables);
         // What memtables have beyond their share for a moment is no part of the split.
-        let cache = shown.total.saturating_sub(shown.others + share);
-        shown.cache_worth = state.load.of_cache(cache);
-        shown.memtables_worth = (state.load).of_memtables(table_bytes, share / 2, share);
-        shown.miss_us = state.load.miss_us();
-        shown.overwritten = state.load.overwritten();
+        let cache = total.saturating_sub(state.shown.others + share);
+        state.shown.cache_worth = state.price_of_caches(cache);
+        state.shown.memtables_worth = (state.load).of_memtables(table_bytes, share / 2, share);
+        state.shown.miss_us = state.load.miss_us();
+        state.shown.overwritten = state.load.overwritten();
         if self.options.is_fixed {
             return BudgetDecision::stays(None, BudgetReason::Fixed);
         }
+        let (cache_min, memtables_min) = self.options.minimums(total);
         let now = ControllerInput {
-            total: shown.total,
+            total,
             cache,
             memtables: share,
-            cache_min: self.options.cache_min,
-            memtables_min: self.options.memtables_min,
-            cache_worth: shown.cache_worth,
-            memtables_worth: shown.memtables_worth,
+            cache_min,
+            memtables_min,
+            cache_worth: state.shown.cache_worth,
+            memtables_worth: state.shown.memtables_worth,
         };
-        let load = &state.load;
+        let mut controller = std::mem::take(&mut state.controller);
         let prices = MemoryValues {
-            cache: &|bytes| load.of_cache(bytes),
-            memtables: &|share| load.of_memtables(table_bytes, share / 2, share),
+            cache: &|bytes| state.price_of_caches(bytes),
+            memtables: &|share| state.load.of_memtables(table_bytes, share / 2, share),
         };
-        state.controller.decide(&now, &prices)
+        let decision = controller.decide(&now, &prices);
+        state.controller = controller;
+        decision
     }
 
-    fn carry_out(&self, shown: &mut BudgetState, now_us: u64, decision: &BudgetDecision) {
+    /// Takes over which caches of the application share, and lets those go that no family uses.
+    fn note_caches(&self, state: &mut SharedState, sums: &Sums) {
+        for cache in state.given.iter().filter_map(Weak::upgrade) {
+            if !sums.given.iter().any(|c| Arc::ptr_eq(c, &cache)) {
+                cache.set_bound(usize::MAX);
+            }
+        }
+        for cache in &sums.given {
+            let is_same = |known: &Weak<BlockCache>| known.as_ptr() == Arc::as_ptr(cache);
+            if !state.given.iter().any(is_same) {
+                self.watch(cache);
+            }
+        }
+        state.given = sums.given.iter().map(Arc::downgrade).collect();
+        state.is_own_used = sums.is_own_used;
+    }
+
+    fn carry_out(&self, state: &mut SharedState, now_us: u64, decision: &BudgetDecision) {
+        let shown = &mut state.shown;
         shown.last = Some(*decision);
         let Some(to) = decision.to.filter(|_| decision.bytes > 0) else {
             return;
@@ -398,17 +505,21 @@ impl MemoryBudget {
             shown.moves.pop_front();
         }
         self.buffers.set_limit(shown.memtables);
-        self.fit(shown);
+        self.fit(state);
     }
 
-    /// Gives the block cache what the rest leaves.
-    fn fit(&self, shown: &mut BudgetState) {
+    /// Gives the block caches what the rest leaves.
+    fn fit(&self, state: &mut SharedState) {
+        let shown = &mut state.shown;
         let used = self.memtables_used.load(Ordering::Relaxed);
         let used = used.div_ceil(STEP) * STEP;
         let rest = shown.others + used.max(shown.memtables);
         shown.cache = shown.total.saturating_sub(rest);
-        if self.cache.capacity() != shown.cache {
-            self.cache.set_capacity(shown.cache);
+        let given: Vec<_> = state.given.iter().filter_map(Weak::upgrade).collect();
+        let own = share_out(shown.cache, given, state.is_own_used);
+        shown.given = shown.cache - own;
+        if self.cache.capacity() != own {
+            self.cache.set_capacity(own);
         }
     }
 
@@ -418,13 +529,51 @@ impl MemoryBudget {
     }
 }
 
+impl MemoryBudgetOptions {
+    /// Returns the least of the block caches and of the memtables, where all is `total`.
+    fn minimums(&self, total: usize) -> (usize, usize) {
+        let least = |given: usize| match given {
+            0 => total / MINIMUM_PART,
+            given => given.min(total / 2),
+        };
+        (least(self.cache_min), least(self.memtables_min))
+    }
+}
+
+impl Drop for MemoryBudget {
+    fn drop(&mut self) {
+        for cache in self.state.lock().given.iter().filter_map(Weak::upgrade) {
+            cache.set_bound(usize::MAX);
+        }
+    }
+}
+
+/// Bounds each of the `given` caches by an equal part of `bytes`, at most its capacity, and returns
+/// what is left for the budget's own, which has a part where it is used.
+fn share_out(bytes: usize, mut given: Vec<Arc<BlockCache>>, is_own_used: bool) -> usize {
+    given.sort_by_cached_key(|cache| cache.capacity());
+    let mut left = bytes;
+    let mut sharers = given.len() + usize::from(is_own_used);
+    for cache in given {
+        let part = (left / sharers).min(cache.capacity());
+        cache.set_bound(part);
+        left -= part;
+        sharers -= 1;
+    }
+    left
+}
+
 /// Memory of all members together.
 #[derive(Default)]
 struct Sums {
     table_bytes: u64,
     readers: usize,
-    /// Bytes of caches beside the budget's.
-    caches: usize,
+    /// A family uses the budget's cache.
+    is_own_used: bool,
+    /// The caches of the application that can be bounded.
+    given: Vec<Arc<BlockCache>>,
+    /// Bytes of its other caches.
+    strict: usize,
     counted: Vec<Arc<BlockCache>>,
 }
 
@@ -433,10 +582,18 @@ impl Sums {
         self.table_bytes += reading.table_bytes;
         self.readers += reading.readers;
         for cache in &reading.caches {
-            if Arc::ptr_eq(cache, own) || self.counted.iter().any(|c| Arc::ptr_eq(c, cache)) {
+            if Arc::ptr_eq(cache, own) {
+                self.is_own_used = true;
                 continue;
             }
-            self.caches += cache.usage() + cache.overhead();
+            if self.counted.iter().any(|c| Arc::ptr_eq(c, cache)) {
+                continue;
+            }
+            if cache.options().strict_capacity_limit {
+                self.strict += cache.usage() + cache.overhead();
+            } else {
+                self.given.push(Arc::clone(cache));
+            }
             self.counted.push(Arc::clone(cache));
         }
     }
@@ -453,8 +610,9 @@ impl std::fmt::Display for BudgetState {
         writeln!(f, "total: {}", mb(self.total))?;
         writeln!(
             f,
-            "block cache: {}; a MB more saves {:.1} us/s, a MB less costs {:.1}",
+            "block caches: {}, of that the application's {}; a MB more saves {:.1} us/s, a MB less costs {:.1}",
             mb(self.cache),
+            mb(self.given),
             worth.gain,
             worth.loss
         )?;

@@ -8,7 +8,9 @@ mod controller;
 mod space;
 
 pub use benefits::{BudgetSlopes, WorkDone};
-pub use budget::{BudgetMember, BudgetState, MemberReading, MemoryBudget, MemoryBudgetOptions};
+pub use budget::{
+    BudgetMember, BudgetSource, BudgetState, MemberReading, MemoryBudget, MemoryBudgetOptions,
+};
 pub use buffers::WriteBufferManager;
 pub use buffers::{FlushDecision, MemtableBytes, Memtables, WriteBufferHandle};
 pub use controller::{BudgetDecision, BudgetReason, BudgetSide};

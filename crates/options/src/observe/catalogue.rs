@@ -1,8 +1,11 @@
 //! The form in which tickers, histograms and perf metrics are declared, once each.
 
-/// Declares an enum of statistics from rows `Variant = number "name"`.
+/// Declares an enum of statistics from rows `Variant = number "name"`; the word `counted` behind a
+/// name says that the engine counts it.
 macro_rules! catalogue_enum {
-    ($(#[$meta:meta])* $name:ident { $( $variant:ident = $number:literal $text:literal, )+ }) => {
+    ($(#[$meta:meta])* $name:ident {
+        $( $variant:ident = $number:literal $text:literal $($counted:ident)?, )+
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
@@ -41,6 +44,19 @@ macro_rules! catalogue_enum {
     };
 }
 
+/// Which rows have the word `counted`.
+macro_rules! counted_rows {
+    ($name:ident { $( $variant:ident = $number:literal $text:literal $($counted:ident)?, )+ }) => {
+        impl $name {
+            /// Those that the engine counts. The others stay 0, and metrics leave them out.
+            pub const COUNTED: &[$name] = &[$($(
+                $crate::observe::catalogue::counted_rows!(@one $counted $name $variant),
+            )?)+];
+        }
+    };
+    (@one counted $name:ident $variant:ident) => { $name::$variant };
+}
+
 /// [`catalogue_enum!`] for counters.
 macro_rules! ticker_catalogue {
     ($($rows:tt)+) => {
@@ -48,6 +64,7 @@ macro_rules! ticker_catalogue {
             /// A counter, with RocksDB's number as discriminant.
             Ticker { $($rows)+ }
         }
+        $crate::observe::catalogue::counted_rows! { Ticker { $($rows)+ } }
     };
 }
 
@@ -58,6 +75,7 @@ macro_rules! histogram_catalogue {
             /// A histogram, with RocksDB's number as discriminant.
             HistogramId { $($rows)+ }
         }
+        $crate::observe::catalogue::counted_rows! { HistogramId { $($rows)+ } }
     };
 }
-pub(crate) use {catalogue_enum, histogram_catalogue, ticker_catalogue};
+pub(crate) use {catalogue_enum, counted_rows, histogram_catalogue, ticker_catalogue};

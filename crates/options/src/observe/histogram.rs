@@ -32,6 +32,11 @@ const fn limits() -> [u64; BUCKETS] {
     out
 }
 
+/// The upper limit of the bucket `at`, itself included.
+pub(super) fn limit(at: usize) -> u64 {
+    LIMITS[at]
+}
+
 /// The bucket of `value`.
 #[inline]
 fn bucket_of(value: u64) -> usize {
@@ -102,6 +107,12 @@ impl Histogram {
             .fetch_add(other.sum_squares.load(Relaxed), Relaxed);
         self.min.fetch_min(other.min.load(Relaxed), Relaxed);
         self.max.fetch_max(other.max.load(Relaxed), Relaxed);
+    }
+
+    /// The counts by bucket, and the sum of all values.
+    pub(super) fn buckets(&self) -> ([u64; BUCKETS], u64) {
+        let counts = std::array::from_fn(|at| self.buckets[at].load(Relaxed));
+        (counts, self.sum.load(Relaxed))
     }
 
     /// Forgets everything.

@@ -5,6 +5,8 @@
 //! cheap when it is not used: statistics and listeners are absent unless given, timings are off
 //! unless a thread asks for them.
 
+#[cfg(any(feature = "log", feature = "tracing"))]
+mod bridges;
 mod catalogue;
 mod db_ref;
 mod event_log;
@@ -14,6 +16,7 @@ mod info_log;
 mod log_line;
 mod logger;
 mod names;
+mod open_metrics;
 mod pending;
 mod perf;
 mod stall;
@@ -22,6 +25,10 @@ mod table_watch;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "log")]
+pub use bridges::LogLogger;
+#[cfg(feature = "tracing")]
+pub use bridges::TracingLogger;
 pub use db_ref::DbRef;
 pub use event_log::{EVENT_LOG_PREFIX, EventLine};
 pub use events::{
@@ -35,6 +42,7 @@ pub use info_log::{InfoLog, InfoLogOptions};
 pub use log_line::timestamp;
 pub use logger::{Logger, StderrLogger, as_information};
 pub use names::{HistogramId, Ticker};
+pub use open_metrics::{MetricKind, MetricLabels, MetricText, OPEN_METRICS_TYPE, metric_name};
 pub use pending::{Pending, PendingEvent};
 pub use perf::perf_measures;
 pub use perf::{

@@ -239,6 +239,12 @@ impl StallLedger {
         }
     }
 
+    /// Returns whether a writer was ever held back.
+    pub fn has_waits(&self) -> bool {
+        let mut cells = self.cells.iter().flatten();
+        cells.any(|c| c.times.load(Relaxed) > 0)
+    }
+
     /// Every line, also those without a wait.
     pub fn rows(&self) -> impl Iterator<Item = StallRow> + '_ {
         StallCause::ALL.into_iter().flat_map(move |cause| {

@@ -4,7 +4,7 @@
 //! lines between cores; reading adds the shards up. A database without statistics holds `None` and
 //! pays one branch. Thread-safety: everything may be called from anywhere.
 
-use super::histogram::{Histogram, HistogramSummary};
+use super::histogram::{BUCKETS, Histogram, HistogramSummary};
 use super::names::{HistogramId, Ticker};
 use esker_sync::Arc;
 use esker_sync::CachePadded;
@@ -159,6 +159,11 @@ impl Statistics {
     /// A histogram's value at `percent`.
     pub fn percentile(&self, histogram: HistogramId, percent: f64) -> f64 {
         self.merged(histogram).percentile(percent)
+    }
+
+    /// A histogram's counts by bucket, and the sum of its values.
+    pub(super) fn buckets(&self, histogram: HistogramId) -> ([u64; BUCKETS], u64) {
+        self.merged(histogram).buckets()
     }
 
     fn merged(&self, histogram: HistogramId) -> Histogram {

@@ -187,7 +187,7 @@ fn parse_tier(text: &str) -> Result<CompressedTierOptions> {
 
 fn codec_of(name: &str) -> Result<Codec> {
     match Codec::from_option_name(name) {
-        Some(codec) if codec.is_supported() => Ok(codec),
+        Some(codec) if codec != Codec::Xpress => codec.check_supported().map(|()| codec),
         _ => Err(
             Error::invalid_argument(format!("there is no codec {name:?}"))
                 .with_hint("kNoCompression, kLZ4Compression, kZSTD or another of RocksDB's names"),

@@ -101,7 +101,7 @@ group! {
     #[derive(Debug)]
     Compression {
         /// Codec of the tree.
-        codec: CompressionType = CompressionType::Lz4,
+        codec: CompressionType = CompressionType::usual(),
         /// Codec of the last level; `None` for the same.
         last_level: Option<CompressionType> = None,
         /// Codec level by level; empty for the same on all.

@@ -62,6 +62,14 @@ impl CompressionType {
             given => Codec::from_u8(given.number()),
         }
     }
+
+    /// The codec that new tables get unless another is asked for: LZ4, or the nearest to it that
+    /// this build has.
+    pub fn usual() -> CompressionType {
+        let all = [CompressionType::Lz4, CompressionType::Snappy];
+        let built = |c: &CompressionType| c.codec().is_some_and(Codec::is_supported);
+        all.into_iter().find(built).unwrap_or(CompressionType::None)
+    }
 }
 
 impl CompressionSettings {

@@ -131,8 +131,9 @@ option_table! {
     db_write_buffer_size: usize = 0, Live, Memory, Both, AtOpen;
     /// One number for block cache, memtables and open tables together, in bytes; 0 for separate
     /// limits. Memory moves to where a megabyte saves more time, a little each second. Families use
-    /// the budget's cache, unless they are given one that is shared, which counts as well, and
-    /// `write_buffer_size` follows the share of the memtables.
+    /// the budget's cache, unless the application gives them one, which then holds what the budget
+    /// leaves it and still reports its own capacity; `write_buffer_size` follows the share of the
+    /// memtables.
     memory_budget: usize = 0, Live, Memory, Own, AtOpen;
     /// The percentage of the budget that the block cache has at first. 0: memtables begin with 128
     /// MB, or with half of the budget if that is less.

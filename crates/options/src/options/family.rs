@@ -89,7 +89,7 @@ esker_lsm::picker_options! { option_table
     disallow_memtable_writes: bool = false, Refused("every family takes writes"), Memory, New, AtOpen;
 
     /// Codec of table files.
-    compression: CompressionType = CompressionType::Lz4, Live, Compression, Both, AnyTime;
+    compression: CompressionType = CompressionType::usual(), Live, Compression, Both, AnyTime;
     /// Codec of the last level; `kDisableCompressionOption` for the same as above.
     bottommost_compression: CompressionType = CompressionType::Disable, Live, Compression, Both, AnyTime;
     /// Settings of the codec of the last level.

@@ -8,6 +8,7 @@ use super::{
     ChecksumKind, CompactionStyle, CompressionType, DataBlockIndexType, DbOptions, DbPath,
     FamilyOptions, IndexType, OptionSet, TableFormat, TableSettings,
 };
+use esker_codec::Codec;
 use esker_lsm::off_peak::DailyHours;
 use esker_status::{Error, Result};
 
@@ -408,7 +409,10 @@ impl Linter<'_> {
                     Severity::Error,
                     "compression",
                     format!("{} is not built in", codec.option_name()),
-                    "use kLZ4Compression or kZSTD",
+                    match codec.feature() {
+                        Some(feature) => format!("build esker with its feature `{feature}`"),
+                        None => "use kLZ4Compression or kZSTD".to_owned(),
+                    },
                 );
             }
         }
@@ -591,11 +595,39 @@ pub fn lint<'a>(
     linter.findings
 }
 
+/// `NotSupported` for a codec that options ask for and this build was made without.
+fn check_codecs(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> Result<()> {
+    let is_there = |codec: Option<Codec>, option: &str| {
+        let given = codec.filter(|codec| codec.feature().is_some());
+        given.map_or(Ok(()), Codec::check_supported).map_err(|e| {
+            let hint = e.hint().unwrap_or_default().to_owned();
+            Error::not_supported(format!("option {option}: {}", e.message())).with_hint(hint)
+        })
+    };
+    is_there(db.wal_compression.codec(), "wal_compression")?;
+    for (name, o) in families {
+        let of = |option: &str| format!("{option} of family {name:?}");
+        is_there(o.compression.codec(), &of("compression"))?;
+        is_there(
+            o.bottommost_compression.codec(),
+            &of("bottommost_compression"),
+        )?;
+        for codec in &o.compression_per_level {
+            is_there(codec.codec(), &of("compression_per_level"))?;
+        }
+        let tier = o.table.block_cache.tier().map(|tier| tier.codec);
+        is_there(tier, &of("block_cache"))?;
+    }
+    Ok(())
+}
+
 /// The first finding that keeps a database from opening, as an error.
 pub fn check<'a>(
     db: &DbOptions,
     families: impl IntoIterator<Item = (&'a str, &'a FamilyOptions)>,
 ) -> Result<()> {
+    let families: Vec<_> = families.into_iter().collect();
+    check_codecs(db, &families)?;
     match lint(db, families)
         .into_iter()
         .find(|f| f.severity == Severity::Error)

@@ -145,12 +145,14 @@ pub(super) fn stall_text(core: &Core) -> String {
     compaction::line(&stall_map(core))
 }
 
-/// Returns the figures as named values.
-pub(super) fn map(core: &Core) -> PropertyMap {
-    let now = core.figures();
+/// The figures that only grow, by name.
+pub(super) fn numbers(core: &Core) -> [(&'static str, u64); 8] {
+    figures_by_name(&core.figures())
+}
+
+fn figures_by_name(now: &DbStats) -> [(&'static str, u64); 8] {
     let t = &now.counters;
-    let mut out = stall_map(core);
-    for (name, value) in [
+    [
         ("db.wal_bytes_written", t.wal_bytes),
         ("db.wal_syncs", t.wal_syncs),
         ("db.user_bytes_written", t.bytes),
@@ -159,7 +161,14 @@ pub(super) fn map(core: &Core) -> PropertyMap {
         ("db.user_writes_by_self", t.groups),
         ("db.user_writes_with_wal", t.wal_writes),
         ("db.user_write_stall_micros", now.stall_us),
-    ] {
+    ]
+}
+
+/// Returns the figures as named values.
+pub(super) fn map(core: &Core) -> PropertyMap {
+    let now = core.figures();
+    let mut out = stall_map(core);
+    for (name, value) in figures_by_name(&now) {
         out.insert(name.to_owned(), value.to_string());
     }
     out.insert(

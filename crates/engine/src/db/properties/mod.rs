@@ -10,7 +10,9 @@ mod cache;
 mod compaction;
 mod database;
 mod human;
+mod jobs;
 mod memory;
+mod metrics;
 mod numbers;
 mod reads;
 mod stages;
@@ -102,7 +104,11 @@ impl Db {
         TEXTS
             .iter()
             .map(|t| format!("rocksdb.{}{}", t.name, number(&t.text)))
-            .chain(numbers::NAMES.iter().map(|n| format!("rocksdb.{n}")))
+            .chain(
+                numbers::NUMBERS
+                    .iter()
+                    .map(|n| format!("rocksdb.{}", n.name)),
+            )
             .collect()
     }
 }

@@ -1,96 +1,251 @@
-//! Properties that are one number.
+//! Properties that are one number, each one row: its name without the prefix `rocksdb.`, what it is
+//! the number of, and the function that has it. Metrics are made of the same rows.
 
 use super::tables;
 use crate::core::Core;
 use crate::family::{Family, View};
 use crate::job::scheduler::{moment, off_peak, policy_at};
 use crate::options::CompactionStyle;
+use crate::registry::Jobs;
+use esker_files::table::BlockCache;
 use esker_lsm::pick::{PickContext, pick_assessed};
+use esker_lsm::plan::Busy;
 use esker_lsm::version::Version;
-use esker_sync::atomic::Ordering::Relaxed;
+use esker_sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// The names, without the prefix `rocksdb.`.
-pub(super) const NAMES: [&str; 47] = [
-    "num-immutable-mem-table",
-    "num-immutable-mem-table-flushed",
-    "mem-table-flush-pending",
-    "compaction-pending",
-    "background-errors",
-    "cur-size-active-mem-table",
-    "cur-size-all-mem-tables",
-    "size-all-mem-tables",
-    "num-entries-active-mem-table",
-    "num-entries-imm-mem-tables",
-    "num-deletes-active-mem-table",
-    "num-deletes-imm-mem-tables",
-    "estimate-num-keys",
-    "estimate-table-readers-mem",
-    "is-file-deletions-enabled",
-    "num-snapshots",
-    "oldest-snapshot-time",
-    "oldest-snapshot-sequence",
-    "num-live-versions",
-    "current-super-version-number",
-    "estimate-live-data-size",
-    "min-log-number-to-keep",
-    "min-obsolete-sst-number-to-keep",
-    "base-level",
-    "total-sst-files-size",
-    "live-sst-files-size",
-    "obsolete-sst-files-size",
-    "estimate-pending-compaction-bytes",
-    "num-running-flushes",
-    "num-running-compactions",
-    "num-running-compaction-sorted-runs",
-    "compaction-abort-count",
-    "actual-delayed-write-rate",
-    "is-write-stopped",
-    "estimate-oldest-key-time",
-    "block-cache-capacity",
-    "block-cache-usage",
-    "block-cache-pinned-usage",
-    "num-blob-files",
-    "total-blob-file-size",
-    "live-blob-file-size",
-    "live-blob-file-garbage-size",
-    "esker.compaction-bytes-written",
-    "esker.flush-bytes-written",
-    "esker.overtaken-plans",
-    "esker.merge-yields",
-    "esker.merge-yield-micros",
-];
-
-pub(super) fn number(core: &Core, family: &Family, name: &str) -> Option<u64> {
-    let name = name.strip_prefix("rocksdb.")?;
-    let view = family.view();
-    memory(family, &view, name)
-        .or_else(|| tree(core, family, &view, name))
-        .or_else(|| jobs(core, family, &view, name))
-        .or_else(|| caches(family, name))
+/// The owner of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NumberOf {
+    /// A family.
+    Family,
+    /// The database: every family has it.
+    Database,
+    /// A block cache, which several families may share.
+    Cache,
+    /// A family, for those who ask for it: it takes long to find out, or reads files.
+    Asked,
 }
 
-/// Memtables and snapshots.
-fn memory(family: &Family, view: &View, name: &str) -> Option<u64> {
-    let waiting = &view.immutable;
-    Some(match name {
-        "num-immutable-mem-table" => waiting.len() as u64,
-        "num-immutable-mem-table-flushed" => view.history.len() as u64,
-        "mem-table-flush-pending" => {
-            let least = family.options.load().min_write_buffer_number_to_merge;
-            let least = usize::try_from(least).unwrap_or(1).max(1);
-            u64::from(waiting.len() >= least)
-        }
-        "cur-size-active-mem-table" => view.mem.memory_usage() as u64,
-        "cur-size-all-mem-tables" => view.memtable_bytes() as u64,
-        "size-all-mem-tables" => (view.memtable_bytes() + view.history_bytes()) as u64,
-        "num-entries-active-mem-table" => view.mem.entries(),
-        "num-entries-imm-mem-tables" => waiting.iter().map(|m| m.entries()).sum(),
-        "num-deletes-active-mem-table" => view.mem.deletions(),
-        "num-deletes-imm-mem-tables" => waiting.iter().map(|m| m.deletions()).sum(),
-        "estimate-num-keys" => estimate_num_keys(view),
-        "current-super-version-number" => view.number,
-        _ => return None,
-    })
+/// A property that is one number.
+pub(super) struct NumberProperty {
+    pub(super) name: &'static str,
+    pub(super) of: NumberOf,
+    /// It only grows, but for a reset.
+    pub(super) is_counter: bool,
+    pub(super) get: fn(&Core, &Family, &View) -> Option<u64>,
+}
+
+const fn row(
+    name: &'static str,
+    of: NumberOf,
+    get: fn(&Core, &Family, &View) -> Option<u64>,
+) -> NumberProperty {
+    NumberProperty {
+        name,
+        of,
+        is_counter: false,
+        get,
+    }
+}
+
+const fn counter(
+    name: &'static str,
+    of: NumberOf,
+    get: fn(&Core, &Family, &View) -> Option<u64>,
+) -> NumberProperty {
+    NumberProperty {
+        is_counter: true,
+        ..row(name, of, get)
+    }
+}
+
+use NumberOf as Of;
+
+pub(super) const NUMBERS: [NumberProperty; 47] = [
+    row("num-immutable-mem-table", Of::Family, |_, _, v| {
+        Some(v.immutable.len() as u64)
+    }),
+    row("num-immutable-mem-table-flushed", Of::Family, |_, _, v| {
+        Some(v.history.len() as u64)
+    }),
+    row("mem-table-flush-pending", Of::Family, |_, f, v| {
+        Some(u64::from(is_flush_needed(f, v)))
+    }),
+    row("compaction-pending", Of::Family, |c, f, v| {
+        Some(u64::from(is_compaction_needed(c, f, v)))
+    }),
+    counter("background-errors", Of::Database, |c, _, _| {
+        Some(c.services.health.errors())
+    }),
+    row("cur-size-active-mem-table", Of::Family, |_, _, v| {
+        Some(v.mem.memory_usage() as u64)
+    }),
+    row("cur-size-all-mem-tables", Of::Family, |_, _, v| {
+        Some(v.memtable_bytes() as u64)
+    }),
+    row("size-all-mem-tables", Of::Family, |_, _, v| {
+        Some((v.memtable_bytes() + v.history_bytes()) as u64)
+    }),
+    row("num-entries-active-mem-table", Of::Family, |_, _, v| {
+        Some(v.mem.entries())
+    }),
+    row("num-entries-imm-mem-tables", Of::Family, |_, _, v| {
+        Some(v.immutable.iter().map(|m| m.entries()).sum())
+    }),
+    row("num-deletes-active-mem-table", Of::Family, |_, _, v| {
+        Some(v.mem.deletions())
+    }),
+    row("num-deletes-imm-mem-tables", Of::Family, |_, _, v| {
+        Some(v.immutable.iter().map(|m| m.deletions()).sum())
+    }),
+    row("estimate-num-keys", Of::Family, |_, _, v| {
+        Some(estimate_num_keys(v))
+    }),
+    row("estimate-table-readers-mem", Of::Family, |c, _, v| {
+        Some(tables::reader_memory(c, &v.version))
+    }),
+    row("is-file-deletions-enabled", Of::Database, |c, _, _| {
+        Some(u64::from(c.trees.obsolete_files.is_enabled()))
+    }),
+    row("num-snapshots", Of::Database, |c, _, _| {
+        Some(c.reads.snapshots.count() as u64)
+    }),
+    row("oldest-snapshot-time", Of::Database, |c, _, _| {
+        Some(c.reads.snapshots.oldest().map_or(0, |(_, t)| t))
+    }),
+    row("oldest-snapshot-sequence", Of::Database, |c, _, _| {
+        Some(c.reads.snapshots.oldest().map_or(0, |(s, _)| s.0))
+    }),
+    row("num-live-versions", Of::Family, |_, f, _| {
+        Some(f.live_versions().len() as u64)
+    }),
+    row("current-super-version-number", Of::Family, |_, _, v| {
+        Some(v.number)
+    }),
+    row("estimate-live-data-size", Of::Family, |_, _, v| {
+        Some(tables::estimate_live_data(&v.version))
+    }),
+    row("min-log-number-to-keep", Of::Database, |c, _, _| {
+        Some(oldest_log_needed(c))
+    }),
+    row(
+        "min-obsolete-sst-number-to-keep",
+        Of::Database,
+        |c, _, _| Some(c.trees.numbers.oldest_writing().map_or(u64::MAX, |n| n.0)),
+    ),
+    row("base-level", Of::Family, |_, f, v| {
+        Some(u64::from(f.assessed(&v.version).tree.targets.base_level.0))
+    }),
+    row("total-sst-files-size", Of::Family, |_, f, _| {
+        Some(tables::bytes_of_all_versions(f))
+    }),
+    row("live-sst-files-size", Of::Family, |_, _, v| {
+        Some(v.version.bytes())
+    }),
+    row("obsolete-sst-files-size", Of::Database, |c, _, _| {
+        Some(c.trees.obsolete_files.table_bytes())
+    }),
+    row(
+        "estimate-pending-compaction-bytes",
+        Of::Family,
+        |_, f, v| Some(f.assessed(&v.version).tree.pending_compaction_bytes),
+    ),
+    row("num-running-flushes", Of::Database, |c, _, _| {
+        Some(jobs(c, |j| j.flushes as u64))
+    }),
+    row("num-running-compactions", Of::Database, |c, _, _| {
+        Some(jobs(c, |j| j.compactions as u64))
+    }),
+    row(
+        "num-running-compaction-sorted-runs",
+        Of::Database,
+        |c, _, _| {
+            Some(jobs(c, |j| {
+                j.busy.values().map(Busy::sorted_runs).sum::<usize>() as u64
+            }))
+        },
+    ),
+    row("compaction-abort-count", Of::Database, |c, _, _| {
+        Some(jobs(c, |j| j.manual_cancelled.max(0).unsigned_abs()))
+    }),
+    row("actual-delayed-write-rate", Of::Database, |c, _, _| {
+        Some(c.writes.admission.actual_delayed_write_rate())
+    }),
+    row("is-write-stopped", Of::Database, |c, _, _| {
+        Some(u64::from(c.writes.admission.is_stopped()))
+    }),
+    row("estimate-oldest-key-time", Of::Asked, |c, f, v| {
+        oldest_key_time(c, f, &v.version)
+    }),
+    row("block-cache-capacity", Of::Cache, |_, f, _| {
+        cache(f, BlockCache::capacity)
+    }),
+    row("block-cache-usage", Of::Cache, |_, f, _| {
+        cache(f, BlockCache::usage)
+    }),
+    row("block-cache-pinned-usage", Of::Asked, |_, f, _| {
+        cache(f, BlockCache::pinned_usage)
+    }),
+    row("num-blob-files", Of::Family, |_, _, v| {
+        Some(v.version.blob_files().len() as u64)
+    }),
+    row("total-blob-file-size", Of::Family, |_, _, v| {
+        Some(blob_bytes(v))
+    }),
+    row("live-blob-file-size", Of::Family, |_, _, v| {
+        Some(blob_bytes(v))
+    }),
+    row("live-blob-file-garbage-size", Of::Family, |_, _, v| {
+        let blobs = v.version.blob_files().values();
+        Some(blobs.map(|b| b.garbage_bytes).sum())
+    }),
+    counter("esker.compaction-bytes-written", Of::Family, |_, f, _| {
+        Some(f.compaction_stats.bytes_written().1)
+    }),
+    counter("esker.flush-bytes-written", Of::Family, |_, f, _| {
+        Some(f.compaction_stats.bytes_written().0)
+    }),
+    counter("esker.overtaken-plans", Of::Database, |c, _, _| {
+        Some(c.services.overtaken_plans.load(Relaxed))
+    }),
+    counter("esker.merge-yields", Of::Database, |c, _, _| {
+        Some(c.services.yields.load(Relaxed))
+    }),
+    counter("esker.merge-yield-micros", Of::Database, |c, _, _| {
+        Some(c.services.yielded_us.load(Relaxed))
+    }),
+];
+
+/// The number behind a name with its prefix; `None` where there is none.
+pub(super) fn number(core: &Core, family: &Family, name: &str) -> Option<u64> {
+    let name = name.strip_prefix("rocksdb.")?;
+    let property = NUMBERS.iter().find(|property| property.name == name)?;
+    (property.get)(core, family, &family.view())
+}
+
+fn jobs(core: &Core, number: impl Fn(&Jobs) -> u64) -> u64 {
+    number(&core.background.jobs.lock())
+}
+
+fn is_flush_needed(family: &Family, view: &View) -> bool {
+    let least = family.options.load().min_write_buffer_number_to_merge;
+    let least = usize::try_from(least).unwrap_or(1).max(1);
+    view.immutable.len() >= least
+}
+
+fn oldest_log_needed(core: &Core) -> u64 {
+    let families = core.trees.families.all();
+    let logs = families.iter().map(|f| f.persisted_log.load(Acquire));
+    logs.min().unwrap_or(0)
+}
+
+fn blob_bytes(view: &View) -> u64 {
+    let blobs = view.version.blob_files().values();
+    blobs.map(|b| b.total_bytes).sum()
+}
+
+fn cache(family: &Family, figure: fn(&BlockCache) -> usize) -> Option<u64> {
+    family.reading.cache().map(|c| figure(&c) as u64)
 }
 
 /// Entries of memtables and tables, less twice the deletions.
@@ -119,48 +274,6 @@ fn estimate_table_keys(version: &Version) -> u64 {
     (net as f64 * files as f64 / known as f64) as u64
 }
 
-fn tree(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
-    let version = &view.version;
-    Some(match name {
-        "estimate-table-readers-mem" => tables::reader_memory(core, version),
-        "estimate-live-data-size" => tables::estimate_live_data(version),
-        "num-live-versions" => family.live_versions().len() as u64,
-        "base-level" => u64::from(family.assessed(version).tree.targets.base_level.0),
-        "live-sst-files-size" => version.bytes(),
-        "total-sst-files-size" => tables::bytes_of_all_versions(family),
-        "obsolete-sst-files-size" => core.trees.obsolete_files.table_bytes(),
-        "estimate-pending-compaction-bytes" => {
-            family.assessed(&view.version).tree.pending_compaction_bytes
-        }
-        "min-log-number-to-keep" => core
-            .trees
-            .families
-            .all()
-            .iter()
-            .map(|f| f.persisted_log.load(esker_sync::atomic::Ordering::Acquire))
-            .min()
-            .unwrap_or(0),
-        "min-obsolete-sst-number-to-keep" => core
-            .trees
-            .numbers
-            .oldest_writing()
-            .map_or(u64::MAX, |n| n.0),
-        "estimate-oldest-key-time" => oldest_key_time(core, family, version)?,
-        "num-blob-files" => version.blob_files().len() as u64,
-        "total-blob-file-size" | "live-blob-file-size" => {
-            version.blob_files().values().map(|b| b.total_bytes).sum()
-        }
-        "live-blob-file-garbage-size" => {
-            version.blob_files().values().map(|b| b.garbage_bytes).sum()
-        }
-        "esker.compaction-bytes-written" => {
-            family.compaction_stats.totals().compaction().bytes_written
-        }
-        "esker.flush-bytes-written" => family.compaction_stats.totals().flush.bytes_written,
-        _ => return None,
-    })
-}
-
 /// Known only where no compaction mixes old and new keys.
 fn oldest_key_time(core: &Core, family: &Family, version: &Version) -> Option<u64> {
     let options = family.options.load();
@@ -177,37 +290,6 @@ fn oldest_key_time(core: &Core, family: &Family, version: &Version) -> Option<u6
     oldest.filter(|t| *t > 0)
 }
 
-fn jobs(core: &Core, family: &Family, view: &View, name: &str) -> Option<u64> {
-    Some(match name {
-        "compaction-pending" => u64::from(is_compaction_needed(core, family, view)),
-        "background-errors" => core.services.health.errors(),
-        "num-running-compactions" => core.background.jobs.lock().compactions as u64,
-        "num-running-flushes" => core.background.jobs.lock().flushes as u64,
-        "num-running-compaction-sorted-runs" => {
-            let jobs = core.background.jobs.lock();
-            jobs.busy.values().map(|b| b.sorted_runs() as u64).sum()
-        }
-        // Manual compactions that a caller has stopped and not allowed again.
-        "compaction-abort-count" => core
-            .background
-            .jobs
-            .lock()
-            .manual_cancelled
-            .max(0)
-            .unsigned_abs(),
-        "num-snapshots" => core.reads.snapshots.count() as u64,
-        "oldest-snapshot-time" => core.reads.snapshots.oldest().map_or(0, |(_, t)| t),
-        "oldest-snapshot-sequence" => core.reads.snapshots.oldest().map_or(0, |(s, _)| s.0),
-        "is-file-deletions-enabled" => u64::from(core.trees.obsolete_files.is_enabled()),
-        "actual-delayed-write-rate" => core.writes.admission.actual_delayed_write_rate(),
-        "esker.overtaken-plans" => core.services.overtaken_plans.load(Relaxed),
-        "esker.merge-yields" => core.services.yields.load(Relaxed),
-        "esker.merge-yield-micros" => core.services.yielded_us.load(Relaxed),
-        "is-write-stopped" => u64::from(core.writes.admission.is_stopped()),
-        _ => return None,
-    })
-}
-
 fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
     let moment = PickContext {
         reads: family.read_demand(),
@@ -218,14 +300,4 @@ fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
     let assessed = family.assessed(&view.version);
     let policy = policy_at(&assessed.policy, off_peak(core, moment.now));
     pick_assessed(&view.version, &policy, &assessed.tree, busy, moment).is_some()
-}
-
-fn caches(family: &Family, name: &str) -> Option<u64> {
-    let figure: fn(&esker_files::table::BlockCache) -> usize = match name {
-        "block-cache-capacity" => |c| c.capacity(),
-        "block-cache-usage" => |c| c.usage(),
-        "block-cache-pinned-usage" => |c| c.pinned_usage(),
-        _ => return None,
-    };
-    family.reading.cache().map(|c| figure(&c) as u64)
 }

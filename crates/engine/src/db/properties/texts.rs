@@ -2,7 +2,8 @@
 //! the named values where it has them.
 
 use super::{
-    PropertyMap, cache, compaction, database, memory, memory_budget, reads, stages, stalls, tables,
+    PropertyMap, cache, compaction, database, jobs, memory, memory_budget, reads, stages, stalls,
+    tables,
 };
 use crate::core::Core;
 use crate::family::Family;
@@ -45,7 +46,7 @@ const fn with_map(name: &'static str, text: TextOf, map: MapOf) -> TextProperty 
     }
 }
 
-pub(super) const TEXTS: [TextProperty; 26] = [
+pub(super) const TEXTS: [TextProperty; 28] = [
     row(
         "num-files-at-level",
         Numbered(|_, f, level| tables::files_at_level(f, level)),
@@ -145,6 +146,8 @@ pub(super) const TEXTS: [TextProperty; 26] = [
         "esker.shape",
         Plain(|_, f| Some(esker_lsm::shape::draw(&f.view_guard().version))),
     ),
+    row("esker.levels", Plain(|c, f| Some(jobs::levels(c, f)))),
+    row("esker.jobs", Plain(|c, _| Some(jobs::text(c)))),
     row("esker.memory-budget", Plain(|c, _| Some(memory_budget(c)))),
     row("esker.cache-load", Plain(|c, _| Some(cache::load_text(c)))),
 ];

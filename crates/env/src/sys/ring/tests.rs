@@ -24,8 +24,8 @@ fn ring() -> Option<Arc<Ring>> {
 
 /// A pipe: what is read from the first waits for bytes in the second.
 fn pipe() -> (Arc<OwnedFd>, File) {
-    let (from, to) = rustix::pipe::pipe().expect("a pipe");
-    (Arc::new(from), File::from(to))
+    let (from, to) = std::io::pipe().expect("a pipe");
+    (Arc::new(from.into()), File::from(OwnedFd::from(to)))
 }
 
 fn read_of(file: &Arc<OwnedFd>, buffer: AlignedBuf, offset: u64, len: usize) -> Request {

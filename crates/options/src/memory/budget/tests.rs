@@ -186,25 +186,136 @@ fn minimums_are_kept_and_those_that_exceed_half_are_cut() {
     rig.looks(20, 12_000, 100_000);
     // Reads would take more.
     assert_eq!(rig.budget.state().memtables, 20 * MB);
-    let options = &rig.budget.options;
-    assert_eq!(
-        (options.cache_min, options.memtables_min),
-        (32 * MB, 20 * MB)
-    );
+    let minimums = rig.budget.options.minimums(64 * MB);
+    assert_eq!(minimums, (32 * MB, 20 * MB));
+}
+
+fn cache_of(megabytes: usize, is_strict: bool) -> Arc<BlockCache> {
+    Arc::new(BlockCache::new(CacheOptions {
+        strict_capacity_limit: is_strict,
+        ..CacheOptions::with_capacity(megabytes * MB)
+    }))
+}
+
+impl Rig {
+    /// Looks once with these caches in use.
+    fn look_with(&self, caches: &[&Arc<BlockCache>]) -> BudgetState {
+        *self.member.beside.lock().expect("no panic") =
+            caches.iter().map(|c| Arc::clone(c)).collect();
+        self.clock.0.fetch_add(1_000_000, Ordering::Relaxed);
+        self.budget.balance();
+        self.budget.state()
+    }
 }
 
 #[test]
-fn caches_beside_the_budgets_count_once() {
-    let rig = rig(|_| {});
-    let beside = Arc::new(BlockCache::new(CacheOptions::with_capacity(8 * MB)));
-    let block = CachedBlock::Data(esker_format::block::Block::empty());
-    let kept = beside.insert(CacheKey::new(1, 1), block, MB, Priority::Low);
-    assert!(kept.is_ok());
+fn caches_of_the_application_share_what_is_there_and_report_what_they_were_given() {
+    let rig = rig(|o| o.is_fixed = true);
+    let (small, large) = (cache_of(4, false), cache_of(1000, false));
     let own = Arc::clone(rig.budget.cache());
-    *rig.member.beside.lock().expect("no panic") = vec![beside.clone(), own, beside];
-    rig.looks(1, 1, 0);
-    let others = rig.budget.state().others;
-    assert!((MB..3 * MB).contains(&others), "{others}");
+    let state = rig.look_with(&[&small, &large, &own, &small]);
+    // 32 MB less what the caches take themselves; the small one takes 4 of them.
+    assert_eq!(small.bound(), 4 * MB);
+    let rest = state.cache - 4 * MB;
+    assert_eq!(large.bound(), rest / 2);
+    assert_eq!(own.capacity(), rest - rest / 2);
+    assert_eq!(state.given, 4 * MB + rest / 2);
+    assert_eq!((small.capacity(), large.capacity()), (4 * MB, 1000 * MB));
+    // Without a family that uses it the budget's own has what the others leave.
+    let state = rig.look_with(&[&small, &large]);
+    assert_eq!(large.bound(), state.cache - 4 * MB);
+    assert_eq!(own.capacity(), 0);
+    // Memtables beyond their share take from all of them.
+    rig.budget.memtables_take(42 * MB);
+    assert_eq!(large.bound(), state.cache - 14 * MB);
+    // A cache that nobody uses any more has its capacity again.
+    rig.look_with(&[&small]);
+    assert_eq!(large.bound(), usize::MAX);
+    drop(own);
+    drop(rig);
+    assert_eq!(small.bound(), usize::MAX);
+}
+
+#[test]
+fn a_bounded_cache_holds_no_more_than_its_part() {
+    let rig = rig(|o| o.is_fixed = true);
+    let large = cache_of(1000, false);
+    rig.look_with(&[&large]);
+    for n in 0..1000 {
+        let block = CachedBlock::Data(esker_format::block::Block::empty());
+        let kept = large.insert(CacheKey::new(1, n), block, 100 << 10, Priority::Low);
+        assert!(kept.is_ok());
+    }
+    assert!(large.usage() <= large.bound() && large.bound() <= 32 * MB);
+    assert!(large.usage() > 20 * MB);
+}
+
+#[test]
+fn a_cache_with_a_strict_limit_keeps_it_and_counts_once() {
+    let rig = rig(|_| {});
+    let strict = cache_of(8, true);
+    let block = CachedBlock::Data(esker_format::block::Block::empty());
+    let kept = strict.insert(CacheKey::new(1, 1), block, MB, Priority::Low);
+    assert!(kept.is_ok());
+    let state = rig.look_with(&[&strict, &strict]);
+    assert!((MB..3 * MB).contains(&state.others), "{state}");
+    assert_eq!((strict.bound(), state.given), (usize::MAX, 0));
+}
+
+#[test]
+fn reads_of_a_cache_of_the_application_price_it() {
+    let rig = rig(|_| {});
+    let given = cache_of(1000, false);
+    rig.look_with(&[&given]);
+    let mut n = 7u64;
+    for _ in 0..12 {
+        for _ in 0..100_000 {
+            n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let key = CacheKey::new(3, (n >> 33) % 14_000);
+            if given.is_watched(key) && given.lookup(key).is_none() {
+                let flight = given.begin_read(key);
+                rig.clock.0.fetch_add(100, Ordering::Relaxed);
+                let block = CachedBlock::Data(esker_format::block::Block::empty());
+                let kept = given.insert(key, block, 4096, Priority::Low);
+                drop((flight, kept));
+            }
+        }
+        rig.look_with(&[&given]);
+    }
+    let state = rig.budget.state();
+    assert!(state.given > 50 * MB, "{state}");
+}
+
+#[derive(Debug)]
+struct Outside(AtomicUsize);
+
+impl BudgetSource for Outside {
+    fn total(&self) -> Option<usize> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|total| *total > 0)
+    }
+}
+
+#[test]
+fn the_total_follows_its_source_once_a_minute() {
+    let outside = Arc::new(Outside(AtomicUsize::new(32 * MB)));
+    let source = Arc::clone(&outside);
+    let rig = rig(|o| o.source = Some(source));
+    let look_at = |second: u64| {
+        rig.clock.0.store(second * 1_000_000, Ordering::Relaxed);
+        rig.budget.balance_if_due();
+        rig.check();
+        let state = rig.budget.state();
+        assert_eq!(state.total, rig.budget.total());
+        (state.total / MB, state.memtables / MB)
+    };
+    assert_eq!(look_at(59), (64, 32));
+    assert_eq!(look_at(61), (32, 16));
+    outside.0.store(128 * MB, Ordering::Relaxed);
+    assert_eq!(look_at(90), (32, 16));
+    assert_eq!(look_at(122), (128, 64));
+    // A source that cannot be read changes nothing.
+    outside.0.store(0, Ordering::Relaxed);
+    assert_eq!(look_at(200), (128, 64));
 }
 
 #[test]

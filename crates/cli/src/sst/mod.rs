@@ -4,21 +4,23 @@
 //! everything that needs no comparison still works: blocks, properties, and the entries in the
 //! order of the file.
 
+mod scan;
+
 use crate::directory::{FileAt, files_of};
 use crate::failure::{Failure, Outcome};
 use crate::out::Out;
 use crate::text::{TextFormat, hex, one_line, size};
-use crate::wal::VALUE_SHOWN;
 use clap::Args;
 use esker_env::{FileSystem, PosixFs, ReadOptions};
 use esker_files::table::{BlockKind, LookupKey, ReadContext, TableReader, TableReaderOptions};
 use esker_format::comparator::Comparator;
 use esker_format::file_name::FileKind;
 use esker_format::properties::TableProperties;
-use esker_format::{Cursor, FileNo, InternalKey, KeyOrder, ParsedKey, Seq, ValueType};
+use esker_format::{FileNo, InternalKey, KeyOrder, Seq, ValueType};
 use esker_status::{Error, Result};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,15 +51,27 @@ pub(crate) struct SstArgs {
     /// Show the filter, and how often it lets absent keys through
     #[arg(long)]
     filter: bool,
+    /// With --scan, start at this key
+    #[arg(long, value_name = "KEY", requires = "scan")]
+    pub(crate) from: Option<OsString>,
+    /// With --scan, end before this key
+    #[arg(long, value_name = "KEY", requires = "scan")]
+    pub(crate) to: Option<OsString>,
+    /// With --scan, show only keys that begin with this
+    #[arg(long, value_name = "KEY", requires = "scan", conflicts_with_all = ["from", "to"])]
+    pub(crate) prefix: Option<OsString>,
+    /// With --scan, say what is damaged and go on behind it
+    #[arg(long, requires = "scan")]
+    keep_going: bool,
     /// Stop listings of a table after this many lines
     #[arg(long, value_name = "N")]
-    limit: Option<u64>,
-    /// Show keys and values in hexadecimal
+    pub(crate) limit: Option<u64>,
+    /// Give and show keys in hexadecimal, and show values so
     #[arg(long)]
-    hex: bool,
+    pub(crate) hex: bool,
     /// Show whole values instead of their first 64 bytes
     #[arg(long)]
-    full: bool,
+    pub(crate) full: bool,
 }
 
 /// Runs `esker sst`.
@@ -94,6 +108,9 @@ fn path_text(file: &FileAt) -> String {
 }
 
 fn show(args: &SstArgs, file: &FileAt, out: &mut Out) -> Outcome {
+    if args.keep_going {
+        return scan::salvage(args, file, out);
+    }
     let table = open(&file.path, file.number)?;
     let other = args.blocks || args.scan || args.verify || args.index || args.filter;
     if args.properties || !other {
@@ -109,7 +126,7 @@ fn show(args: &SstArgs, file: &FileAt, out: &mut Out) -> Outcome {
         show_blocks(args, &table, out)?;
     }
     if args.scan {
-        show_entries(args, &table, out)?;
+        scan::run(args, &table, out)?;
     }
     if args.verify {
         needs_order(&table)?;
@@ -139,12 +156,23 @@ pub(crate) fn as_stored(name: &str) -> KeyOrder {
 
 /// Opens a table file in its own order.
 pub(crate) fn open(path: &Path, number: FileNo) -> Result<Arc<TableReader>> {
+    reader(path, number, None)
+}
+
+/// Opens a table file in its own order. The largest sequence that the MANIFEST gives it is that of
+/// all entries of an ingested one.
+pub(crate) fn reader(
+    path: &Path,
+    number: FileNo,
+    largest_seq: Option<Seq>,
+) -> Result<Arc<TableReader>> {
     let file = PosixFs::new().open_read(path, ReadOptions::default())?;
     let len = file.len();
     // The first look is for the name of the order, in which the index is read again.
     let first = TableReaderOptions {
         order: as_stored("unknown"),
         file_no: number,
+        largest_seq,
         ..TableReaderOptions::default()
     };
     let table =
@@ -155,7 +183,7 @@ pub(crate) fn open(path: &Path, number: FileNo) -> Result<Arc<TableReader>> {
         .map_err(|e| e.with_file(path))
 }
 
-fn needs_order(table: &TableReader) -> Result<()> {
+pub(crate) fn needs_order(table: &TableReader) -> Result<()> {
     match table.order() {
         KeyOrder::Custom(c) => Err(Error::not_supported(format!(
             "comparator {:?} is not built in: order cannot be checked",
@@ -270,11 +298,11 @@ fn show_properties(file: &FileAt, table: &TableReader, out: &mut Out) -> Outcome
 }
 
 /// Counts lines up to a limit.
-struct Limit(Option<u64>);
+pub(crate) struct Limit(pub(crate) Option<u64>);
 
 impl Limit {
     /// Returns whether one more line may be shown.
-    fn take(&mut self) -> bool {
+    pub(crate) fn take(&mut self) -> bool {
         match &mut self.0 {
             None => true,
             Some(0) => false,
@@ -413,53 +441,4 @@ fn false_positive_rate(table: &TableReader) -> Result<f64> {
             u32::from(table.may_contain(&context, &LookupKey::new(key.as_bytes(), timestamp))?);
     }
     Ok(f64::from(passed) / f64::from(PROBES))
-}
-
-fn show_entries(args: &SstArgs, table: &Arc<TableReader>, out: &mut Out) -> Outcome {
-    let keys = TextFormat::whole(args.hex);
-    let cut = if args.full || out.is_json() {
-        0
-    } else {
-        VALUE_SHOWN
-    };
-    let values = TextFormat {
-        hex: args.hex,
-        limit: cut,
-    };
-    let mut limit = Limit(args.limit);
-    let context = ReadContext {
-        readahead_size: 1 << 20,
-        ..ReadContext::compaction(1 << 20)
-    };
-    let mut cursor = table.cursor(&context);
-    cursor.seek_to_first();
-    while cursor.valid() && limit.take() {
-        let key = ParsedKey::parse(cursor.key())?;
-        let value = match key.kind {
-            ValueType::BlobIndex | ValueType::WideColumnEntity => TextFormat {
-                hex: true,
-                ..values
-            },
-            _ => values,
-        };
-        let (user, value) = (keys.show(key.user), value.show(cursor.value()));
-        out.line(format!("  {user} @{}:{:?} ==> {value}", key.seq, key.kind))?;
-        out.object(|| {
-            json!({"type": "entry", "key": user, "seq": key.seq.0, "kind": format!("{:?}", key.kind),
-                "value": value})
-        })?;
-        cursor.next();
-    }
-    cursor.status()?;
-    for t in table.range_tombstones().iter() {
-        if !limit.take() {
-            break;
-        }
-        let (start, end) = (keys.show(&t.start), keys.show(&t.end));
-        out.line(format!("  [{start}, {end}) @{}:RangeDeletion", t.seq))?;
-        out.object(
-            || json!({"type": "range_deletion", "start": start, "end": end, "seq": t.seq.0}),
-        )?;
-    }
-    Ok(())
 }

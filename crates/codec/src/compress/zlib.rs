@@ -1,0 +1,92 @@
+//! Blocks of raw deflate.
+
+use super::bounded::{damaged, make_room};
+use super::{Codec, CompressionOptions, Dictionary};
+use esker_status::{Error, Result};
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use std::cell::RefCell;
+
+thread_local! {
+    static STATE: RefCell<Decompress> = RefCell::new(Decompress::new_with_window_bits(false, 15));
+}
+
+/// A compressor that follows `options`.
+pub(super) fn state(options: &CompressionOptions) -> Result<Compress> {
+    let level = match options.level_or(-1) {
+        -1 => Compression::default(),
+        level @ 0..=9 => Compression::new(level as u32),
+        level => {
+            return Err(Error::invalid_argument(format!(
+                "zlib has levels 0 to 9, not {level}"
+            )));
+        }
+    };
+    if !(-14..=-9).contains(&options.window_bits) {
+        let message = format!(
+            "zlib window_bits {} cannot be read back",
+            options.window_bits
+        );
+        return Err(
+            Error::invalid_argument(message).with_hint("set window_bits between -14 and -9")
+        );
+    }
+    if options.strategy != 0 {
+        let message = format!("zlib strategy {} is not supported", options.strategy);
+        return Err(Error::not_supported(message).with_hint("set strategy to 0"));
+    }
+    Ok(Compress::new_with_window_bits(
+        level,
+        false,
+        (-options.window_bits) as u8,
+    ))
+}
+
+/// Appends `raw` compressed to at most `room` bytes; `false` when it does not fit.
+pub(super) fn compress(
+    state: &mut Compress,
+    dict: Option<&Dictionary>,
+    raw: &[u8],
+    out: &mut Vec<u8>,
+    room: usize,
+) -> Result<bool> {
+    let refuse = |e| Error::invalid_argument(format!("zlib: {e}"));
+    state.reset();
+    if let Some(dict) = dict {
+        state.set_dictionary(dict.as_bytes()).map_err(refuse)?;
+    }
+    let at = out.len();
+    out.resize(at + room, 0);
+    let status = state
+        .compress(raw, &mut out[at..], FlushCompress::Finish)
+        .map_err(refuse)?;
+    out.truncate(at + state.total_out() as usize);
+    Ok(status == Status::StreamEnd)
+}
+
+/// Replaces the empty `out` by the `size` raw bytes of `body`.
+pub(super) fn decompress(
+    body: &[u8],
+    dict: Option<&Dictionary>,
+    size: usize,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    make_room(out, size);
+    STATE.with_borrow_mut(|state| {
+        state.reset(false);
+        if let Some(dict) = dict {
+            state
+                .set_dictionary(dict.as_bytes())
+                .map_err(|e| damaged(Codec::Zlib, &e.to_string()))?;
+        }
+        let status = state
+            .decompress(body, out, FlushDecompress::Finish)
+            .map_err(|e| damaged(Codec::Zlib, &e.to_string()))?;
+        if status != Status::StreamEnd || state.total_out() != size as u64 {
+            return Err(damaged(
+                Codec::Zlib,
+                "the data is of another size than it claims",
+            ));
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,96 @@
+//! System calls that no safe wrapper offers. The only unsafe code of this crate.
+
+use std::ffi::{CStr, CString, OsString, c_char};
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Once;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Connections and the listener: descriptors that a child of this process gives up.
+const DESCRIPTORS: usize = 16;
+
+static SERVED: [AtomicI32; DESCRIPTORS] = [const { AtomicI32::new(-1) }; DESCRIPTORS];
+
+unsafe extern "C" {
+    /// `stdlib.h`'s of GNU and musl; the crate `libc` does not declare it.
+    fn secure_getenv(name: *const c_char) -> *mut c_char;
+}
+
+/// An environment variable; `None` too in a process with more rights than its caller
+/// (`secure_getenv(3)`).
+pub(crate) fn secure_variable(name: &str) -> Option<OsString> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: the name ends with NUL. The text is copied at once; that no thread changes the
+    // environment meanwhile is what every caller of getenv(3) relies on.
+    unsafe {
+        let value = secure_getenv(name.as_ptr());
+        if value.is_null() {
+            return None;
+        }
+        let bytes = CStr::from_ptr(value).to_bytes().to_vec();
+        Some(OsString::from_vec(bytes))
+    }
+}
+
+/// Runs `body` while the calling thread takes no signal: threads that it starts never take one.
+pub(crate) fn without_signals<R>(body: impl FnOnce() -> R) -> R {
+    // SAFETY: a set of signals is plain memory, which sigfillset(3) fills before it is read, and
+    // pthread_sigmask(3) changes the mask of this thread alone.
+    let before = unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        (libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) == 0)
+            .then_some(before)
+    };
+    let out = body();
+    if let Some(before) = before {
+        // SAFETY: the mask is the one that this thread had.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        }
+    }
+    out
+}
+
+/// Notes a descriptor that children are to close.
+pub(crate) fn note_descriptor(fd: i32) {
+    for place in &SERVED {
+        let taken = place.compare_exchange(-1, fd, Ordering::Relaxed, Ordering::Relaxed);
+        if taken.is_ok() {
+            return;
+        }
+    }
+}
+
+/// Forgets a descriptor, before it is closed.
+pub(crate) fn forget_descriptor(fd: i32) {
+    for place in &SERVED {
+        let gone = place.compare_exchange(fd, -1, Ordering::Relaxed, Ordering::Relaxed);
+        if gone.is_ok() {
+            return;
+        }
+    }
+}
+
+/// Runs in a child of `fork`, which has no thread that serves: it holds neither the address nor the
+/// connections of its parent.
+extern "C" fn give_up_descriptors() {
+    for place in &SERVED {
+        let fd = place.swap(-1, Ordering::Relaxed);
+        if fd >= 0 {
+            // SAFETY: close(2) may be called after a fork; the descriptor is the child's copy of
+            // one that no thread of the child uses.
+            unsafe { libc::close(fd) };
+        }
+    }
+}
+
+/// From now on children close the descriptors that were noted.
+pub(crate) fn children_give_up_descriptors() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handler touches atomics and calls close(2), which is all that may be done
+        // there.
+        unsafe { libc::pthread_atfork(None, None, Some(give_up_descriptors)) };
+    });
+}

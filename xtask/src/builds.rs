@@ -1,0 +1,149 @@
+//! Builds that nobody here makes by hand: `cargo xtask minimum` with the oldest compiler that the
+//! manifests allow, and `cargo xtask lean` with each codec alone, with none, and without a C
+//! compiler.
+
+use crate::Findings;
+use crate::package::{cargo, is_published, manifests, must};
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// The codecs that are features, in the order of the checks.
+const CODECS: [&str; 5] = ["bzip2", "lz4", "snappy", "zlib", "zstd"];
+/// The libraries that are published for programs; they use all others.
+const LIBRARIES: [&str; 3] = ["esker", "esker-backup", "esker-txn"];
+
+/// Checks the libraries, without what only tests need, with the `rust-version` of the manifests.
+pub(crate) fn minimum(root: &Path) -> io::Result<Findings> {
+    let mut versions: Vec<String> = manifests(root)?
+        .iter()
+        .filter(|package| is_published(package))
+        .map(|package| {
+            package["rust_version"]
+                .as_str()
+                .unwrap_or("none")
+                .to_owned()
+        })
+        .collect();
+    versions.sort();
+    versions.dedup();
+    let [version] = versions.as_slice() else {
+        return Ok(vec![format!(
+            "the crates have other rust-versions: {versions:?}"
+        )]);
+    };
+    let readme = std::fs::read_to_string(root.join("README.md"))?;
+    if !readme.contains(&format!("Rust {version}")) {
+        return Ok(vec![format!("README.md does not say \"Rust {version}\"")]);
+    }
+    if !has_toolchain(version) {
+        println!("skipped: Rust {version} is not there, and rustup cannot install it");
+        return Ok(Findings::new());
+    }
+    let mut command = Command::new("rustup");
+    command.args([
+        "run", version, "cargo", "check", "--locked", "--quiet", "--lib",
+    ]);
+    command.args(LIBRARIES.iter().flat_map(|name| ["--package", name]));
+    // Cargo that runs this one has set its own.
+    command
+        .current_dir(root)
+        .env_remove("CARGO")
+        .env_remove("RUSTUP_TOOLCHAIN");
+    quick(&mut command);
+    let target = tempfile::tempdir()?;
+    command.arg("--target-dir").arg(target.path());
+    must(&mut command, "check with the oldest compiler")?;
+    println!("Rust {version} takes {}", LIBRARIES.join(", "));
+    Ok(Findings::new())
+}
+
+/// Returns whether this version is installed, or could be.
+fn has_toolchain(version: &str) -> bool {
+    let rustup = |args: &[&str]| {
+        let output = Command::new("rustup").args(args).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    rustup(&["run", version, "cargo", "--version"])
+        || rustup(&[
+            "toolchain",
+            "install",
+            version,
+            "--profile",
+            "minimal",
+            "--no-self-update",
+        ])
+}
+
+/// Without optimisation and debug information, which nobody looks at.
+fn quick(command: &mut Command) {
+    for profile in ["DEV", "TEST"] {
+        command.env(format!("CARGO_PROFILE_{profile}_OPT_LEVEL"), "0");
+        command.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "0");
+    }
+    command.env("CARGO_INCREMENTAL", "0");
+}
+
+/// Places outside `esker-codec` that are compiled for some codecs only. There are none, so checks
+/// of that crate with each codec are checks of all.
+fn strays(root: &Path) -> io::Result<Findings> {
+    let mut out = Findings::new();
+    let mut left = vec![root.join("crates")];
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(&path)?;
+            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+            left.extend(paths.collect::<io::Result<Vec<_>>>()?);
+            continue;
+        }
+        let within = path.strip_prefix(root.join("crates")).unwrap_or(&path);
+        let is_source = within.components().any(|part| part.as_os_str() == "src");
+        if !is_source || within.starts_with("codec") || path.extension() != Some("rs".as_ref()) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path)?;
+        let is_of = |codec: &&&str| text.contains(&format!("feature = \"{codec}\""));
+        for codec in CODECS.iter().filter(is_of) {
+            out.push(format!(
+                "{}: compiled for {codec}; ask Codec::is_supported",
+                within.display()
+            ));
+        }
+    }
+    Ok(out)
+}
+
+/// Checks each codec alone, the command and the engine with none, and tests the engine without C
+/// codecs, where no C compiler works.
+pub(crate) fn lean(root: &Path) -> io::Result<Findings> {
+    let target = tempfile::tempdir()?;
+    let of = |verb: &str, package: &str, features: &str| {
+        let mut command = cargo(root);
+        command.args([verb, "--locked", "--quiet", "--package", package]);
+        command.args(["--no-default-features", "--features", features]);
+        command.arg("--target-dir").arg(target.path());
+        quick(&mut command);
+        // For all, since another value would build everything again.
+        command.env("RUSTFLAGS", "-Dwarnings");
+        command
+    };
+    let findings = strays(root)?;
+    for codec in CODECS {
+        let mut command = of("check", "esker-codec", codec);
+        if !matches!(codec, "lz4" | "zstd") {
+            command.env("CC", "false");
+        }
+        must(&mut command, &format!("esker-codec with {codec}"))?;
+        println!("checked: esker-codec with {codec} alone");
+    }
+    let mut command = of("check", "esker-cli", "");
+    must(command.env("CC", "false"), "esker-cli without any feature")?;
+    println!("checked: esker-cli and esker without any feature");
+    let mut command = of("test", "esker", "snappy");
+    command
+        .args(["--test", "left_out_codecs"])
+        .env("CC", "false");
+    must(&mut command, "esker without a C compiler")?;
+    println!("tested: esker without a C compiler");
+    Ok(findings)
+}
