@@ -38,7 +38,7 @@ pub use memory_limit::MemoryLimit;
 pub use pool::BackgroundIo;
 pub use posix::PosixFs;
 pub use random_access::{PendingRead, RandomAccessFile, ReadBuffer};
-pub use system::{SystemClock, SystemEntropy, ThreadExecutor};
+pub use system::{SystemClock, SystemEntropy, ThreadExecutor, thread_id};
 
 use std::sync::Arc;
 

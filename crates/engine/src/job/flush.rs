@@ -15,7 +15,8 @@ use super::events::flush_reason;
 use super::flush_ticket::{FlushInput, FlushTask, FlushTicket};
 use super::lifetime;
 use super::output::{
-    OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
+    OutputSpec, Outputs, Placement, codec_for, compression_for, discard, discard_uncommitted,
+    paths_of,
 };
 use super::statistics::{self, CpuTime, JobGuard};
 use super::subcompaction::Part;
@@ -610,6 +611,7 @@ fn part(
         path_id: 0,
         codec,
         codec_options,
+        compression_threads: compression_for(&options, placement).1.parallel_threads,
         oldest_ancestor_time: 0,
         newest_key_time: 0,
         temperature: options.default_write_temperature.number(),

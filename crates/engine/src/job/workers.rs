@@ -31,6 +31,7 @@
 use super::flush_ticket::FlushTask;
 use super::resume;
 use super::saved_cache;
+use super::table_opening;
 use super::scheduler::{
     Job, JobKind, flush_for_reads, next_job, relieve, run, spare_bytes, switch_for_scans,
 };
@@ -178,6 +179,10 @@ fn look(core: &Arc<Core>, at_work: &mut AtWork, wanted: impl Fn(&FlushTask) -> b
         if core.background.saved_cache.take_due() {
             load_saved_cache(core, at_work);
         }
+        let opens_tables = &core.background.opens_tables;
+        if opens_tables.load(Ordering::Relaxed) && opens_tables.swap(false, Ordering::AcqRel) {
+            open_tables(core, at_work);
+        }
         if at_work.end_look(seen) {
             return own;
         }
@@ -274,6 +279,19 @@ fn load_saved_cache(core: &Arc<Core>, at_work: &AtWork) {
     }
 }
 
+/// Has one thread open the tables.
+fn open_tables(core: &Arc<Core>, at_work: &AtWork) {
+    let (own, another) = (Arc::downgrade(core), at_work.another());
+    let body = move || {
+        with_core(&own, another, |core, _| {
+            guarded(core, "opening of tables", || table_opening::open_later(core));
+        });
+    };
+    // Without a thread, readers open what they need.
+    let executor = &core.services.env.executor;
+    let _left_to_readers = executor.spawn_patient("esker-open", Box::new(body));
+}
+
 fn delete_until_done(core: &Core) {
     let deletion = &core.background.deletion;
     loop {
@@ -296,6 +314,7 @@ fn needs_upkeep(core: &Core) -> bool {
         || core.writes.buffers.is_flush_requested()
         || core.is_statistics_dump_due()
         || core.is_memory_balance_due()
+        || core.is_long_reader_look_due()
         || core.background.jobs.lock().has_switches()
 }
 
@@ -307,6 +326,7 @@ fn upkeep(core: &Arc<Core>) {
             core.services.tell_pending();
             core.dump_statistics_if_due();
             core.balance_memory();
+            core.tell_long_readers();
             relieve(core);
             flush_for_reads(core);
             switch_for_scans(core);

@@ -84,6 +84,11 @@ fn full_at(write_buffer_size: usize, block: usize) -> usize {
     }
 }
 
+/// Bytes that the memtables of all databases of this process have from the allocator.
+pub fn memtable_arenas() -> usize {
+    esker_memindex::ARENAS.get()
+}
+
 fn is_point_deletion(kind: ValueType) -> bool {
     matches!(
         kind,

@@ -6,6 +6,7 @@
 use super::cursors::{IterRequest, IteratorCursors, MergedRuns};
 use super::get::{check_due, due_of};
 use crate::core::ReadCore;
+use crate::family::open_iterators::ListedIterator;
 use crate::family::{Family, ReadOperation, SampledMove, View, is_sampled};
 use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
 use crate::options::ReadOptions;
@@ -48,9 +49,12 @@ pub struct DbIterator {
     /// Apart: moves look at one flag of it, and an iterator that stays below a kilobyte is quick to
     /// allocate and to move.
     options: Arc<ReadOptions>,
-    is_tailing: bool,
+    /// True if it goes on to newer views by itself.
+    follows: bool,
     snapshot: Option<Snapshot>,
     view: Arc<View>,
+    /// Tells who holds the view.
+    listed: ListedIterator,
     seq: Seq,
     /// None once something failed.
     cursors: Option<Box<IteratorCursors>>,
@@ -113,9 +117,10 @@ impl DbIterator {
         let mut made = DbIterator {
             core,
             family,
-            is_tailing: options.tailing,
+            follows: options.tailing || options.auto_refresh_iterator_with_snapshot,
             options,
             snapshot,
+            listed: ListedIterator::new(view.id.0),
             view,
             seq,
             cursors,
@@ -333,7 +338,7 @@ impl DbIterator {
     pub fn next(&mut self) {
         if self.valid() {
             self.begin_move();
-            let moves = !self.is_tailing || self.still_here(VisibleCursor::seek);
+            let moves = !self.follows || self.still_here(VisibleCursor::seek);
             if moves && let Some(cursors) = &mut self.cursors {
                 cursors.cursor.next();
             }
@@ -351,7 +356,7 @@ impl DbIterator {
     /// them afterwards, for callers that keep where they are. Does nothing when not valid.
     #[inline]
     pub fn next_showing(&mut self, mut show: impl FnMut(&[u8], &[u8])) {
-        if self.is_watched || self.is_tailing {
+        if self.is_watched || self.follows {
             self.next();
             if let Some((key, value)) = self.entry() {
                 show(key, value);
@@ -388,7 +393,7 @@ impl DbIterator {
     /// # }
     /// ```
     pub fn next_batch(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {
-        if self.is_watched || self.is_tailing {
+        if self.is_watched || self.follows {
             self.next();
             return self.show_here(show);
         }
@@ -406,7 +411,7 @@ impl DbIterator {
 
     /// Goes backward as [`DbIterator::next_batch`] goes forward.
     pub fn prev_batch(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {
-        if self.is_watched || self.is_tailing {
+        if self.is_watched || self.follows {
             self.prev();
             return self.show_here(show);
         }
@@ -434,7 +439,7 @@ impl DbIterator {
     pub fn prev(&mut self) {
         if self.valid() {
             self.begin_move();
-            let moves = !self.is_tailing || self.still_here(VisibleCursor::seek_for_prev);
+            let moves = !self.follows || self.still_here(VisibleCursor::seek_for_prev);
             if moves && let Some(cursors) = &mut self.cursors {
                 cursors.cursor.prev();
             }
@@ -473,8 +478,8 @@ impl DbIterator {
     /// Before a seek: the newest view for a tailing iterator, and whether there is time left.
     #[inline]
     fn begin_seek(&mut self) {
-        if self.is_tailing {
-            self.renew_if_tailing();
+        if self.follows {
+            self.renew_if_stale();
         }
         perf_count(PerfMetric::IterSeekCount, 1);
         let is_sampled = is_sampled(ReadOperation::Seek);
@@ -604,32 +609,36 @@ impl DbIterator {
     }
 
     /// Returns whether it went on to a newer view; it must be placed again then.
-    fn renew_if_tailing(&mut self) -> bool {
-        if !self.is_tailing || self.snapshot.is_some() {
-            return false;
-        }
-        let stale = self.seq != self.core.sequence.published()
-            || self.view.number != self.family.view_guard().number;
-        if !stale {
+    fn renew_if_stale(&mut self) -> bool {
+        let has_new_view = || self.view.number != self.family.view_guard().number;
+        let (options, is_pinned) = (&self.options, self.snapshot.is_some());
+        let is_stale = if is_pinned {
+            let follows_views = options.auto_refresh_iterator_with_snapshot;
+            follows_views && options.iter_start_ts.is_none() && has_new_view()
+        } else {
+            options.tailing && (self.seq != self.core.sequence.published() || has_new_view())
+        };
+        if !is_stale {
             return false;
         }
         match self.renew() {
             Ok(()) => true,
             Err(e) => {
+                let family = &self.family.name;
                 self.core.info_log.warn(format_args!(
-                    "a tailing iterator stays at its old view: {e}"
+                    "[{family}] an iterator stays at its old view: {e}"
                 ));
                 false
             }
         }
     }
 
-    /// A tailing iterator goes on to the newest view before it moves. False when its key is gone
-    /// from that: `seek` then has moved it already.
+    /// Goes on to the newest view before a move. False when its key is gone from that: `seek` then
+    /// has moved it already.
     #[cold]
     fn still_here(&mut self, seek: fn(&mut VisibleCursor<MergedRuns>, &[u8])) -> bool {
         let here = self.key().to_vec();
-        if self.renew_if_tailing() {
+        if self.renew_if_stale() {
             if let Some(cursors) = &mut self.cursors {
                 seek(&mut cursors.cursor, &here);
             }
@@ -654,6 +663,9 @@ impl DbIterator {
         self.cursors = Some(cursors);
         self.is_watched = self.looked_at.is_some() || self.is_always_watched();
         self.failure = None;
+        // Its place first, for the new one.
+        self.listed = ListedIterator::default();
+        self.listed = ListedIterator::new(view.id.0);
         self.view = view;
         self.epoch = epoch;
         self.seq = seq;

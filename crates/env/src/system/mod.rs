@@ -76,6 +76,11 @@ impl Clock for SystemClock {
     }
 }
 
+/// The number of the calling thread, by which the system's tools name it.
+pub fn thread_id() -> u64 {
+    u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0)
+}
+
 /// Nanoseconds of processor time that the calling thread took.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

@@ -43,11 +43,11 @@ option_table! {
     /// Most open table files; -1 for no limit.
     max_open_files: i32 = -1, Live, Jobs, Both, AnyTime;
     /// Threads that open table files when a database opens.
-    max_file_opening_threads: i32 = 16, Accepted("tables are opened one after the other"), Jobs, Both, AtOpen;
+    max_file_opening_threads: i32 = 16, Live, Jobs, Both, AtOpen;
     /// Threads that carry out reads which do not block their caller.
     read_io_executor_threads: i32 = 1, Accepted("reads run on the calling thread"), Jobs, New, AtOpen;
     /// Opens table files after the call to open has returned.
-    open_files_async: bool = false, Accepted("table files are opened when they are first used"), Open, New, AtOpen;
+    open_files_async: bool = false, Live, Open, New, AtOpen;
     /// Bytes of log above which the family that holds the oldest one is flushed; 0 for four times
     /// all write buffers.
     max_total_wal_size: u64 = 0, Live, Wal, Both, AnyTime;
