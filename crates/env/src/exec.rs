@@ -44,6 +44,33 @@ pub trait JoinHandle: Send {
     fn join(self: Box<Self>);
 }
 
+/// A body that takes its turn ([`Executor::spawn_soon`]).
+pub type SoonBody = Box<dyn FnOnce(Turn) + Send>;
+
+/// The turn of a body. It ends with the body, or before.
+#[derive(Default)]
+pub struct Turn(Option<Box<dyn FnOnce() + Send>>);
+
+impl Turn {
+    /// A turn; `end` is called where it ends before its body.
+    pub fn new(end: impl FnOnce() + Send + 'static) -> Self {
+        Turn(Some(Box::new(end)))
+    }
+
+    /// Lets the next one begin. The body goes on.
+    pub fn end(self) {
+        if let Some(end) = self.0 {
+            end();
+        }
+    }
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Turn").field(&self.0.is_some()).finish()
+    }
+}
+
 /// Something to do again and again. It returns soon and does not panic.
 pub type Tick = Arc<dyn Fn() + Send + Sync>;
 
@@ -72,6 +99,12 @@ pub trait Executor: Send + Sync + fmt::Debug {
         body: Box<dyn FnOnce() + Send>,
     ) -> Result<Box<dyn JoinHandle>> {
         self.spawn(name, body)
+    }
+    /// Runs it, perhaps after others that were to run soon: they take turns, so that a process with
+    /// thousands of databases does not have thousands of threads. A body that turns to long work
+    /// ends its turn before.
+    fn spawn_soon(&self, name: &str, body: SoonBody) -> Result<()> {
+        self.spawn(name, Box::new(move || body(Turn::default()))).map(drop)
     }
     /// Calls `tick` about once a [`TICK`], on a thread that may tick for others too.
     fn tick(&self, tick: Tick) -> Result<Box<dyn Ticking>> {

@@ -11,16 +11,22 @@
 //!
 //! One thread ticks for all databases.
 //!
+//! Bodies that are to run soon take turns ([`Executor::spawn_soon`]): [`turns`] at once. Where the
+//! oldest that waits has waited for a tick, which a body that waits for another may cause, one more
+//! begins.
+//!
 //! **Other processes.** After a `fork` the child has none of the threads, and locks that another
 //! thread held stay taken. So the state belongs to a process number, and a child begins anew.
 //!
 //! Thread-safety: any thread.
 
-use crate::{Executor, JoinHandle, TICK, Tick, Ticking};
+use crate::{Executor, JoinHandle, SoonBody, TICK, Tick, Ticking, Turn};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::handover::IdleThreads;
 use esker_sync::{ArcSwapOption, Condvar, Mutex, Rank};
+use esker_sync::atomic::{AtomicBool, Ordering};
 use std::any::Any;
+use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -67,6 +73,9 @@ impl Executor for ThreadExecutor {
         body: Box<dyn FnOnce() + Send>,
     ) -> Result<Box<dyn JoinHandle>> {
         ProcessThreads::current().spawn(name, true, body)
+    }
+    fn spawn_soon(&self, name: &str, body: SoonBody) -> Result<()> {
+        ProcessThreads::current().spawn_soon(name, body)
     }
     fn tick(&self, tick: Tick) -> Result<Box<dyn Ticking>> {
         let threads = ProcessThreads::current();
@@ -129,6 +138,27 @@ struct ProcessThreads {
     service: IdleThreads<ThreadTask>,
     patient: IdleThreads<ThreadTask>,
     timer: Mutex<Timer>,
+    soon: Mutex<SoonQueue>,
+}
+
+/// A body that waits for its turn.
+struct WaitingBody {
+    since: Instant,
+    name: Box<str>,
+    body: SoonBody,
+}
+
+/// Bodies that take turns.
+#[derive(Default)]
+struct SoonQueue {
+    /// Turns that are taken.
+    running: usize,
+    waiting: VecDeque<WaitingBody>,
+}
+
+/// Turns that bodies take at once.
+fn turns() -> usize {
+    (2 * esker_sync::thread::parallelism()).clamp(4, 12)
 }
 
 #[derive(Default)]
@@ -146,6 +176,7 @@ impl ProcessThreads {
             service: IdleThreads::new(IDLE_MAX),
             patient: IdleThreads::new(IDLE_MAX),
             timer: Mutex::new(Rank::LEAF, Timer::default()),
+            soon: Mutex::new(Rank::LEAF, SoonQueue::default()),
         }
     }
 
@@ -197,6 +228,88 @@ impl ProcessThreads {
         Ok(Box::new(Running(end)))
     }
 
+    fn spawn_soon(self: &Arc<Self>, name: &str, body: SoonBody) -> Result<()> {
+        {
+            let mut soon = self.soon.lock();
+            if soon.running >= turns() {
+                soon.waiting.push_back(WaitingBody {
+                    since: Instant::now(),
+                    name: name.into(),
+                    body,
+                });
+                return Ok(());
+            }
+            soon.running += 1;
+        }
+        self.start_turn(name, body)
+    }
+
+    /// Starts a body whose turn it is.
+    fn start_turn(self: &Arc<Self>, name: &str, body: SoonBody) -> Result<()> {
+        let own = Arc::clone(self);
+        let started = self.spawn(name, false, Box::new(move || own.take_turns(body)));
+        started.map(drop).inspect_err(|_| self.soon.lock().running -= 1)
+    }
+
+    /// Runs a body, and then those that wait, until one ends its turn before its end.
+    fn take_turns(self: &Arc<Self>, first: SoonBody) {
+        let mut next = Some(first);
+        while let Some(body) = next.take() {
+            let is_over = Arc::new(AtomicBool::new(false));
+            let (own, over) = (Arc::clone(self), Arc::clone(&is_over));
+            let turn = Turn::new(move || {
+                over.store(true, Ordering::Relaxed);
+                own.hand_turn_over();
+            });
+            let outcome = catch_unwind(AssertUnwindSafe(|| body(turn)));
+            if !is_over.load(Ordering::Relaxed) {
+                if outcome.is_err() {
+                    self.hand_turn_over();
+                } else if let Some(waiting) = self.next_turn() {
+                    set_name(&waiting.name);
+                    next = Some(waiting.body);
+                }
+            }
+            if let Err(panic) = outcome {
+                resume_unwind(panic);
+            }
+        }
+    }
+
+    /// Ends a turn, or gives it to the body that waits longest.
+    fn next_turn(&self) -> Option<WaitingBody> {
+        let mut soon = self.soon.lock();
+        let next = soon.waiting.pop_front();
+        if next.is_none() {
+            soon.running -= 1;
+        }
+        next
+    }
+
+    /// Ends a turn, and has another thread begin the next.
+    fn hand_turn_over(self: &Arc<Self>) {
+        if let Some(WaitingBody { name, body, .. }) = self.next_turn() {
+            // Where no thread can be had, its owner asks again at the next tick.
+            let _not_now = self.start_turn(&name, body);
+        }
+    }
+
+    /// Begins the body that waits longest where that has been a tick: those whose turn it is may
+    /// wait for it.
+    fn start_overdue(self: &Arc<Self>) {
+        let overdue = {
+            let mut soon = self.soon.lock();
+            let is_overdue = |first: &WaitingBody| first.since.elapsed() >= TICK;
+            let overdue = soon.waiting.front().is_some_and(is_overdue);
+            let first = overdue.then(|| soon.waiting.pop_front()).flatten();
+            soon.running += usize::from(first.is_some());
+            first
+        };
+        if let Some(WaitingBody { name, body, .. }) = overdue {
+            let _not_now = self.start_turn(&name, body);
+        }
+    }
+
     /// The life of a thread.
     fn live(&self, is_patient: bool, first: ThreadTask) {
         settle();
@@ -238,7 +351,7 @@ impl ProcessThreads {
     }
 
     /// Ticks until nothing is to tick.
-    fn run_timer(&self) {
+    fn run_timer(self: &Arc<Self>) {
         loop {
             std::thread::sleep(TICK);
             let ticks: Vec<Tick> = {
@@ -250,6 +363,7 @@ impl ProcessThreads {
                 let ticks = timer.ticks.iter();
                 ticks.map(|(_, tick)| Arc::clone(tick)).collect()
             };
+            self.start_overdue();
             for tick in ticks {
                 // A panic is a bug of one database, and the others go on.
                 let _panic = catch_unwind(AssertUnwindSafe(|| tick()));
