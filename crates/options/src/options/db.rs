@@ -137,13 +137,13 @@ option_table! {
     memory_budget: usize = 0, Live, Memory, Own, AtOpen;
     /// The percentage of the budget that the block cache has at first. 0: memtables begin with 128
     /// MB, or with half of the budget if that is less.
-    memory_budget_cache_percent: u32 = 0, Live, Memory, Own, AtOpen;
+    memory_budget_cache_percent: u32 = 0, Accepted("the budget finds its split itself; programs set it by `MemoryBudgetOptions`"), Memory, Own, AtOpen;
     /// The least of the block cache, in bytes; 0 for a sixteenth of the budget.
-    memory_budget_cache_min: usize = 0, Live, Memory, Own, AtOpen;
+    memory_budget_cache_min: usize = 0, Accepted("the budget finds its split itself; programs set it by `MemoryBudgetOptions`"), Memory, Own, AtOpen;
     /// The least of the memtables, in bytes; 0 for a sixteenth of the budget.
-    memory_budget_memtables_min: usize = 0, Live, Memory, Own, AtOpen;
+    memory_budget_memtables_min: usize = 0, Accepted("the budget finds its split itself; programs set it by `MemoryBudgetOptions`"), Memory, Own, AtOpen;
     /// Keeps the split as it is at first.
-    memory_budget_fixed: bool = false, Live, Memory, Own, AtOpen;
+    memory_budget_fixed: bool = false, Accepted("the budget finds its split itself; programs set it by `MemoryBudgetOptions`"), Memory, Own, AtOpen;
     /// Saves at closing which blocks the block cache holds, and loads them in the background after
     /// opening, as far as there is room.
     save_block_cache: bool = false, Live, Read, Own, AnyTime;
