@@ -217,6 +217,7 @@ catalogue! {
     RepairLogsAgain, "repair-logs-again", Repairs, Log, "A repaired database replays logs that are in tables.";
     RepairReadFailureIsDamage, "repair-read-failure-is-damage", Repairs, Tables, "A failed read is damage to repair.";
     BudgetForgetsReaders, "budget-forgets-readers", Model, Reading, "A memory budget does not count what open tables hold.";
+    BudgetCountsTwice, "budget-counts-twice", Model, Reading, "A memory budget counts what open tables hold twice.";
     SavedBlockShifted, "saved-block-shifted", Model, Reading, "A block that is loaded again gets the name of the one before it.";
     TierNamesCollide, "tier-names-collide", Model, Reading, "Blocks of two tables have one name in the second tier of the cache.";
     VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";

@@ -439,6 +439,9 @@ impl MemoryBudget {
         if !seeded(Bug::BudgetForgetsReaders) {
             state.shown.others += sums.readers;
         }
+        if seeded(Bug::BudgetCountsTwice) {
+            state.shown.others += sums.readers;
+        }
         // What others took is gone from the cache before the split is looked at.
         self.fit(state);
         let decision = self.decide(state, sums.table_bytes);
