@@ -39,7 +39,11 @@ impl ControlGroup {
         candidates.into_iter().find_map(|(own, root, limit)| {
             // Where the own group is not to be seen, the root of the mount is.
             let below = Path::new(root).join(own?);
-            let parent = if below.is_dir() { below } else { PathBuf::from(root) };
+            let parent = if below.is_dir() {
+                below
+            } else {
+                PathBuf::from(root)
+            };
             let group = parent.join(&name);
             std::fs::create_dir(&group).ok()?;
             let made = ControlGroup(group);
@@ -77,17 +81,25 @@ impl Program {
         let _gone = std::fs::remove_dir_all(&data);
         std::fs::create_dir_all(&data)?;
         let mut command = Command::new("sh");
-        command.args(["-c", "if [ -n \"$0\" ]; then echo $$ >\"$0\"; fi; exec \"$@\""]);
+        command.args([
+            "-c",
+            "if [ -n \"$0\" ]; then echo $$ >\"$0\"; fi; exec \"$@\"",
+        ]);
         let procs = group.map(|g| g.0.join("cgroup.procs"));
         command.arg(procs.unwrap_or_default()).arg(&self.binary);
         command.arg(&data).args(&self.arguments);
-        command.env("LD_LIBRARY_PATH", &self.library).env_remove("ESKER_MEMORY");
+        command
+            .env("LD_LIBRARY_PATH", &self.library)
+            .env_remove("ESKER_MEMORY");
         if let Some(memory) = memory {
             command.env("ESKER_MEMORY", memory);
         }
         let output = command.output()?;
         let budget = std::fs::read_to_string(data.join("0/LOG")).unwrap_or_default();
-        let budget = budget.lines().find(|line| line.contains("ESKER_MEMORY=")).unwrap_or_default();
+        let budget = budget
+            .lines()
+            .find(|line| line.contains("ESKER_MEMORY="))
+            .unwrap_or_default();
         let run = read(&output, budget);
         std::fs::remove_dir_all(&data)?;
         run
@@ -173,25 +185,38 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
         arguments: counts,
     };
     let mut compiler = Command::new("cc");
-    compiler.args(["-O2", "-pthread", "-o"]).arg(&program.binary);
+    compiler
+        .args(["-O2", "-pthread", "-o"])
+        .arg(&program.binary);
     compiler.arg(root.join("examples/c/many.c"));
     compiler.arg(format!("-I{}", installed.join("include").display()));
-    compiler.arg(format!("-L{}", installed.join("lib").display())).arg("-lrocksdb");
+    compiler
+        .arg(format!("-L{}", installed.join("lib").display()))
+        .arg("-lrocksdb");
     if !compiler.status()?.success() {
         return Ok(vec!["examples/c/many.c does not compile".to_owned()]);
     }
     let show = |what: &str, run: &BoundedRun| {
         let mb = run.resident >> 20;
-        println!("{what}: {:.0} operations a second, at most {mb} MB resident", run.rate);
+        println!(
+            "{what}: {:.0} operations a second, at most {mb} MB resident",
+            run.rate
+        );
     };
     if other.is_some() {
-        show("without the variable, bounded", &program.run(None, Some(&group))?);
+        show(
+            "without the variable, bounded",
+            &program.run(None, Some(&group))?,
+        );
         return Ok(Findings::new());
     }
     let bounded = program.run(Some("auto"), Some(&group))?;
     show("ESKER_MEMORY=auto, bounded", &bounded);
     let Some(budget) = budget_of(&bounded.line) else {
-        return Ok(vec![format!("the LOG tells of no budget: {}", bounded.line)]);
+        return Ok(vec![format!(
+            "the LOG tells of no budget: {}",
+            bounded.line
+        )]);
     };
     let free = program.run(Some(&budget.to_string()), None)?;
     show(&format!("ESKER_MEMORY={budget}, not bounded"), &free);
@@ -200,7 +225,11 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
         findings.push(format!("{} bytes resident of {limit}", bounded.resident));
     }
     let ratio = bounded.rate / free.rate;
-    println!("limit {} MB, budget {} MB, rates {ratio:.2}", limit >> 20, budget >> 20);
+    println!(
+        "limit {} MB, budget {} MB, rates {ratio:.2}",
+        limit >> 20,
+        budget >> 20
+    );
     if ratio < 0.9 {
         findings.push(format!("bounded at {ratio:.2} of the rate without a limit"));
     }

@@ -75,9 +75,8 @@ fn options(env: &Env, changes: &str) -> Options {
 
 /// Blocks that reads of all keys do not find in the cache.
 fn misses(db: &Db, statistics: &Statistics, n: u32) -> [u64; 2] {
-    let missed = || {
-        [Ticker::BlockCacheDataMiss, Ticker::BlockCacheFilterMiss].map(|t| statistics.ticker(t))
-    };
+    let missed =
+        || [Ticker::BlockCacheDataMiss, Ticker::BlockCacheFilterMiss].map(|t| statistics.ticker(t));
     let before = missed();
     for i in 0..n {
         assert_eq!(db.get(key(i)).expect("reads"), Some(value(i)));
@@ -95,7 +94,10 @@ fn fresh_blocks_are_in_the_cache() {
         ("kFlushOnly", true, false),
         ("kFlushAndCompaction", true, true),
     ] {
-        for partitioned in ["", ";index_type=kTwoLevelIndexSearch;partition_filters=true"] {
+        for partitioned in [
+            "",
+            ";index_type=kTwoLevelIndexSearch;partition_filters=true",
+        ] {
             let statistics = Arc::new(Statistics::new());
             let mut options = options(&Env::in_memory(), &format!("{cached}{how}{partitioned}}}"));
             options.db.statistics = Some(Arc::clone(&statistics));
@@ -103,12 +105,20 @@ fn fresh_blocks_are_in_the_cache() {
             put(&db, 0..2_000);
             db.flush().expect("flushed");
             let missed = misses(&db, &statistics, 2_000);
-            assert_eq!(missed == [0, 0], after_flush, "{how}: {missed:?} after a flush");
+            assert_eq!(
+                missed == [0, 0],
+                after_flush,
+                "{how}: {missed:?} after a flush"
+            );
             put(&db, [0, 1_999]);
             db.flush().expect("flushed");
             db.compact_range(None, None).expect("merged");
             let missed = misses(&db, &statistics, 2_000);
-            assert_eq!(missed == [0, 0], after_merge, "{how}: {missed:?} after a merge");
+            assert_eq!(
+                missed == [0, 0],
+                after_merge,
+                "{how}: {missed:?} after a merge"
+            );
             assert_eq!(forward(db.iter()), all(0..2_000));
         }
     }
@@ -161,7 +171,9 @@ fn with_tables(env: &Env, n: u32) {
 fn tables(env: &Env) -> Vec<std::path::PathBuf> {
     let entries = env.fs.read_dir(Path::new("/db")).expect("lists");
     let names = entries.into_iter().map(|e| Path::new("/db").join(e.name));
-    let mut tables: Vec<_> = names.filter(|p| p.extension().is_some_and(|e| e == "sst")).collect();
+    let mut tables: Vec<_> = names
+        .filter(|p| p.extension().is_some_and(|e| e == "sst"))
+        .collect();
     tables.sort();
     tables
 }
@@ -180,7 +192,10 @@ fn tables_are_opened_on_threads() {
         // Two damaged ones: the one that the tree has first is named, whoever met the other before.
         let tables = tables(&env);
         for table in [&tables[2], &tables[9]] {
-            let mut file = env.fs.create(table, esker::env::WriteOptions::default()).expect("made");
+            let mut file = env
+                .fs
+                .create(table, esker::env::WriteOptions::default())
+                .expect("made");
             file.append(b"nothing like a table").expect("written");
             file.close().expect("closed");
         }
@@ -203,7 +218,9 @@ fn tables_are_opened_after_the_database() {
         String::from_utf8(read.expect("reads")).expect("text")
     };
     let db = Db::open("/db", options(&env, later)).expect("opens");
-    until("the tables are open", || log(&env).contains("open_files_async: opened 12 tables"));
+    until("the tables are open", || {
+        log(&env).contains("open_files_async: opened 12 tables")
+    });
     assert_eq!(threads.started("esker-open"), 1);
     assert_eq!(forward(db.iter()), all(0..120));
     db.close().expect("closes");
@@ -213,7 +230,9 @@ fn tables_are_opened_after_the_database() {
     let whole = env.fs.read_all(&tables[5], 1 << 20).expect("reads");
     let damaged: Vec<u8> = whole.iter().map(|_| 7).collect();
     let rewrite = |bytes: &[u8]| {
-        let made = env.fs.create(&tables[5], esker::env::WriteOptions::default());
+        let made = env
+            .fs
+            .create(&tables[5], esker::env::WriteOptions::default());
         let mut file = made.expect("made");
         file.append(bytes).expect("written");
         file.close().expect("closed");
@@ -221,7 +240,9 @@ fn tables_are_opened_after_the_database() {
     rewrite(&damaged);
     Db::open("/db", options(&env, "")).expect_err("opening looks inside");
     let db = Db::open("/db", options(&env, later)).expect("opens");
-    until("the LOG has it", || log(&env).contains("open_files_async: a table cannot be opened"));
+    until("the LOG has it", || {
+        log(&env).contains("open_files_async: a table cannot be opened")
+    });
     db.get(key(55)).expect_err("the table is damaged");
     assert_eq!(db.get(key(5)).expect("reads"), Some(value(5)));
     db.close().expect("closes");
@@ -279,7 +300,11 @@ fn what_holds_much_is_named() {
     let thread = esker::env::thread_id();
     let text = long();
     assert!(text.contains("[default] 1 iterators hold"), "{text}");
-    assert!(text.trim_end().ends_with(&format!("made by thread {thread}")), "{text}");
+    assert!(
+        text.trim_end()
+            .ends_with(&format!("made by thread {thread}")),
+        "{text}"
+    );
     drop(it);
     assert_eq!(long(), "");
     let snapshot = db.snapshot();
@@ -288,7 +313,10 @@ fn what_holds_much_is_named() {
     db.flush().expect("flushed");
     let text = long();
     assert!(text.contains("[default] the snapshot at"), "{text}");
-    assert!(text.contains(&format!("taken by thread {thread}")), "{text}");
+    assert!(
+        text.contains(&format!("taken by thread {thread}")),
+        "{text}"
+    );
     drop(snapshot);
     assert_eq!(long(), "");
 }

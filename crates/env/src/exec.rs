@@ -104,7 +104,8 @@ pub trait Executor: Send + Sync + fmt::Debug {
     /// thousands of databases does not have thousands of threads. A body that turns to long work
     /// ends its turn before.
     fn spawn_soon(&self, name: &str, body: SoonBody) -> Result<()> {
-        self.spawn(name, Box::new(move || body(Turn::default()))).map(drop)
+        self.spawn(name, Box::new(move || body(Turn::default())))
+            .map(drop)
     }
     /// Calls `tick` about once a [`TICK`], on a thread that may tick for others too.
     fn tick(&self, tick: Tick) -> Result<Box<dyn Ticking>> {

@@ -10,7 +10,7 @@ use crate::sys::give_back_free_pages;
 use esker::env::{Env, Executor, Ticking};
 use esker::memtable_arenas;
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use esker_sync::{Arc, OnceLock};
+use esker_sync::{Arc, Mutex, OnceLock, Rank};
 
 /// Ticks of an executor between two looks.
 const PERIOD: u64 = 10;
@@ -39,11 +39,11 @@ impl FreePages {
 
 /// Watches the memory of this process from now on; once.
 pub(crate) fn watch() {
-    static WATCH: OnceLock<Option<Box<dyn Ticking + Sync>>> = OnceLock::new();
-    WATCH.get_or_init(|| begin(&Env::posix().executor));
+    static WATCH: OnceLock<Mutex<Option<Box<dyn Ticking>>>> = OnceLock::new();
+    WATCH.get_or_init(|| Mutex::new(Rank::LEAF, begin(&Env::posix().executor)));
 }
 
-fn begin(executor: &Arc<dyn Executor>) -> Option<Box<dyn Ticking + Sync>> {
+fn begin(executor: &Arc<dyn Executor>) -> Option<Box<dyn Ticking>> {
     let (pages, own) = (FreePages::default(), Arc::clone(executor));
     let tick = move || {
         if pages.tick(memtable_arenas()) {
@@ -52,22 +52,8 @@ fn begin(executor: &Arc<dyn Executor>) -> Option<Box<dyn Ticking + Sync>> {
             let _not_now = own.spawn_patient("esker-pages", body);
         }
     };
-    executor.tick(Arc::new(tick)).ok().map(KeptTicking::boxed)
+    executor.tick(Arc::new(tick)).ok()
 }
-
-/// Keeps ticking for as long as the process lives.
-struct KeptTicking(esker_sync::Mutex<Box<dyn Ticking>>);
-
-impl KeptTicking {
-    fn boxed(ticking: Box<dyn Ticking>) -> Box<dyn Ticking + Sync> {
-        Box::new(KeptTicking(esker_sync::Mutex::new(
-            esker_sync::Rank::LEAF,
-            ticking,
-        )))
-    }
-}
-
-impl Ticking for KeptTicking {}
 
 #[cfg(test)]
 mod tests {

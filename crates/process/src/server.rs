@@ -9,8 +9,8 @@
 use crate::address::StatsAddress;
 use crate::connection::{Connection, Progress, response};
 use crate::databases::{Databases, OpenDatabase};
-use crate::listener::listen;
 use crate::free_pages;
+use crate::listener::listen;
 use crate::memory::log_budget;
 use crate::request::View;
 use crate::switches::switches;

@@ -98,7 +98,8 @@ pub(crate) fn children_give_up_descriptors() {
 /// Has the allocator of this process give free pages back: jemalloc, where the program brings it,
 /// else that of glibc. Others are left alone.
 pub(crate) fn give_back_free_pages() {
-    type Control = extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
+    type Control =
+        extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
     type Trim = extern "C" fn(usize) -> c_int;
     let symbol = |name: &CStr| {
         // SAFETY: the name ends with NUL, and the handle stands for all libraries that are loaded.

@@ -176,8 +176,15 @@ impl Core {
 
 /// Bytes of the tables and memtables of `view` that `present` lacks.
 fn replaced_bytes(view: &View, present: &View) -> u64 {
-    let kept: HashSet<_> = present.version.files().map(|(_, file)| file.number).collect();
-    let gone = view.version.files().filter(|(_, file)| !kept.contains(&file.number));
+    let kept: HashSet<_> = present
+        .version
+        .files()
+        .map(|(_, file)| file.number)
+        .collect();
+    let gone = view
+        .version
+        .files()
+        .filter(|(_, file)| !kept.contains(&file.number));
     let tables: u64 = if Arc::ptr_eq(&view.version, &present.version) {
         0
     } else {
@@ -188,7 +195,9 @@ fn replaced_bytes(view: &View, present: &View) -> u64 {
         all.map(Arc::clone).collect()
     };
     let here: HashSet<_> = memtables(present).iter().map(|mem| mem.id()).collect();
-    let old = memtables(view).into_iter().filter(|mem| !here.contains(&mem.id()));
+    let old = memtables(view)
+        .into_iter()
+        .filter(|mem| !here.contains(&mem.id()));
     tables + old.map(|mem| mem.memory_usage() as u64).sum::<u64>()
 }
 

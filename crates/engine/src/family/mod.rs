@@ -38,7 +38,6 @@ use crate::tree::blobs::{Blobs, FamilyBlobs};
 use crate::tree::tables::{Storage, TableAccess, TableSetting};
 use backpressure::drain::DrainStats;
 use backpressure::write_controller::WriteController;
-use old_views::{OldView, ViewId};
 use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::pace::Pace;
@@ -47,6 +46,7 @@ use esker_lsm::visible::ValueResolver;
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, OnceLock, Rank, Weak};
+use old_views::{OldView, ViewId};
 
 /// State of one family that a reader sees, except the sequence number that it reads at.
 #[derive(Debug)]
@@ -413,7 +413,7 @@ impl Family {
                 history_from: None,
                 number: 0,
                 id: ViewId::default(),
-            parked: ParkedCursors::default(),
+                parked: ParkedCursors::default(),
             }
         });
         self.switch_wanted.store(false, Ordering::Release);

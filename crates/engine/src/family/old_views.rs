@@ -44,7 +44,9 @@ impl OldView {
     /// The view, and for how long it has been old at least; `None` when nobody holds it.
     pub(super) fn look(&self, now_us: u64) -> Option<(Arc<View>, u64)> {
         let view = self.view.upgrade()?;
-        let first = self.seen_us.compare_exchange(0, now_us, Ordering::Relaxed, Ordering::Relaxed);
+        let first = self
+            .seen_us
+            .compare_exchange(0, now_us, Ordering::Relaxed, Ordering::Relaxed);
         let seen_us = first.map_or_else(|seen| seen, |_| now_us);
         Some((view, now_us.saturating_sub(seen_us)))
     }

@@ -81,7 +81,8 @@ impl Drop for ListedIterator {
 pub(crate) fn holders(view: u64) -> Vec<u64> {
     let held = PLACE_TABLE.iter();
     let held = held.filter(|place| place.view.load(Ordering::Relaxed) == view);
-    held.map(|place| place.thread.load(Ordering::Relaxed)).collect()
+    held.map(|place| place.thread.load(Ordering::Relaxed))
+        .collect()
 }
 
 #[cfg(test)]

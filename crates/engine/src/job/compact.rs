@@ -13,8 +13,7 @@ use super::lifetime;
 use super::merge_yield::{MergeYield, may_yield};
 use super::output::{
     OutputSpec, Outputs, Placement, codec_for, compression_for, discard, discard_uncommitted,
-    paths_of,
-    temperature_for,
+    paths_of, temperature_for,
 };
 use super::statistics::{self, CpuTime, JobGuard};
 use super::subcompaction::{Part, PartOutput};

@@ -21,7 +21,8 @@ use esker_cache::Priority;
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{Env, Lifetime, WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::table::{
-    CompressionThreads, FreshBlocks, Stage, StageClock, TableBuilder, TableBuilderOptions, TableOptions, TableSummary,
+    CompressionThreads, FreshBlocks, Stage, StageClock, TableBuilder, TableBuilderOptions,
+    TableOptions, TableSummary,
 };
 use esker_format::key::user_key;
 use esker_format::{

@@ -31,7 +31,8 @@ impl TableList {
         for family in trees.families.all() {
             let version = Arc::clone(&family.view_guard().version);
             let files = version.files();
-            tables.extend(files.map(|(level, file)| (Arc::clone(&family), level, Arc::clone(file))));
+            tables
+                .extend(files.map(|(level, file)| (Arc::clone(&family), level, Arc::clone(file))));
         }
         TableList {
             trees: Arc::clone(trees),
@@ -67,7 +68,9 @@ pub(crate) fn open_all(core: &Core) -> Result<()> {
     let list = Arc::new(TableList::new(&core.trees));
     let asked = core.services.options.load().max_file_opening_threads;
     let threads = usize::try_from(asked).unwrap_or(1);
-    let others = threads.min(list.tables.len() / TABLES_A_THREAD).saturating_sub(1);
+    let others = threads
+        .min(list.tables.len() / TABLES_A_THREAD)
+        .saturating_sub(1);
     let executor = &core.services.env.executor;
     let mut handles = Vec::with_capacity(others);
     for _ in 0..others {
@@ -92,7 +95,9 @@ pub(super) fn open_later(core: &Core) {
     list.open(is_over);
     match list.outcome() {
         Err(e) if e.kind() != ErrorKind::ShutdownInProgress => {
-            log.error(format_args!("open_files_async: a table cannot be opened: {e}"));
+            log.error(format_args!(
+                "open_files_async: a table cannot be opened: {e}"
+            ));
         }
         _ if is_over() => {}
         _ => log.info(format_args!(

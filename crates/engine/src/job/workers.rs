@@ -31,10 +31,10 @@
 use super::flush_ticket::FlushTask;
 use super::resume;
 use super::saved_cache;
-use super::table_opening;
 use super::scheduler::{
     Job, JobKind, flush_for_reads, next_job, relieve, run, spare_bytes, switch_for_scans,
 };
+use super::table_opening;
 use super::thread_class::ThreadClass;
 use crate::core::Core;
 use crate::health::{ErrorSource, HealthState};
@@ -65,7 +65,9 @@ pub(crate) fn begin(core: &Arc<Core>) -> Result<Box<dyn Ticking>> {
     core.background.cv.start_with(move |look| {
         let own = Weak::clone(&own);
         let body = move |turn: Turn| {
-            with_core(&own, look, |core, at_work| look_and_work(core, at_work, turn));
+            with_core(&own, look, |core, at_work| {
+                look_and_work(core, at_work, turn)
+            });
         };
         if let Err(e) = executor.spawn_soon("esker-flush", Box::new(body))
             && let Some(services) = services.upgrade()
@@ -289,7 +291,9 @@ fn open_tables(core: &Arc<Core>, at_work: &AtWork) {
     let (own, another) = (Arc::downgrade(core), at_work.another());
     let body = move || {
         with_core(&own, another, |core, _| {
-            guarded(core, "opening of tables", || table_opening::open_later(core));
+            guarded(core, "opening of tables", || {
+                table_opening::open_later(core)
+            });
         });
     };
     // Without a thread, readers open what they need.

@@ -11,8 +11,8 @@ use crate::runtime::work_signal::{self as signal, WorkSignal};
 use esker_cache::{Cache, CacheKey, CacheOptions, Pinned, Priority};
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::table::{
-    BlockCache, FreshBlocks, ReadContext, TableCursor, TableObserver, TableReader, TableReaderOptions,
-    cache_name,
+    BlockCache, FreshBlocks, ReadContext, TableCursor, TableObserver, TableReader,
+    TableReaderOptions, cache_name,
 };
 use esker_format::{FileNo, KeyOrder, Level, file_name};
 use esker_lsm::file::{FileMeta, FileStats};
@@ -279,7 +279,11 @@ impl Tables {
     }
 
     /// The cache that new blocks of a table go into as they are written, if `priority` says so.
-    pub(crate) fn fresh_blocks(&self, how: &TableSetting, priority: Priority) -> Option<FreshBlocks> {
+    pub(crate) fn fresh_blocks(
+        &self,
+        how: &TableSetting,
+        priority: Priority,
+    ) -> Option<FreshBlocks> {
         let (options, table) = (&how.options, &how.options.table);
         let in_cache = table.cache_index_and_filter_blocks;
         let filters = match table.cache_index_and_filter_blocks_with_high_priority {

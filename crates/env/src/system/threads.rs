@@ -22,9 +22,9 @@
 
 use crate::{Executor, JoinHandle, SoonBody, TICK, Tick, Ticking, Turn};
 use esker_status::{Error, ErrorKind, Result};
+use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::handover::IdleThreads;
 use esker_sync::{ArcSwapOption, Condvar, Mutex, Rank};
-use esker_sync::atomic::{AtomicBool, Ordering};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
@@ -248,7 +248,9 @@ impl ProcessThreads {
     fn start_turn(self: &Arc<Self>, name: &str, body: SoonBody) -> Result<()> {
         let own = Arc::clone(self);
         let started = self.spawn(name, false, Box::new(move || own.take_turns(body)));
-        started.map(drop).inspect_err(|_| self.soon.lock().running -= 1)
+        started
+            .map(drop)
+            .inspect_err(|_| self.soon.lock().running -= 1)
     }
 
     /// Runs a body, and then those that wait, until one ends its turn before its end.

@@ -349,7 +349,10 @@ impl TableBuilder {
     /// Bytes of memory held, without the file's buffers.
     fn memory(&self) -> usize {
         let buffered = self.buffered.as_ref().map_or(0, |b| b.bytes.capacity());
-        let parallel = self.parallel.as_ref().map_or(0, ParallelCompression::pending);
+        let parallel = self
+            .parallel
+            .as_ref()
+            .map_or(0, ParallelCompression::pending);
         let filter = self.filter.as_ref().map_or(0, TableFilterBuilder::memory);
         let compressors = self.compressor.memory() + self.index_compressor.memory();
         self.data.memory()
@@ -598,7 +601,10 @@ impl TableBuilder {
     }
     /// Bytes that the blocks which other threads compress are likely to take.
     fn parallel_size(&self) -> u64 {
-        let pending = self.parallel.as_ref().map_or(0, ParallelCompression::pending) as u64;
+        let pending = self
+            .parallel
+            .as_ref()
+            .map_or(0, ParallelCompression::pending) as u64;
         if self.raw_written == 0 {
             return pending;
         }

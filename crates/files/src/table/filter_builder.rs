@@ -160,6 +160,9 @@ impl TableFilterBuilder {
             let handle = write(bytes, true)?;
             top.add(last, handle, &[]);
         }
-        Ok(Some((PARTITIONED_FILTER_BLOCK, write(top.finish(), false)?)))
+        Ok(Some((
+            PARTITIONED_FILTER_BLOCK,
+            write(top.finish(), false)?,
+        )))
     }
 }

@@ -55,12 +55,15 @@ impl BlockGroup {
     /// The blocks: raw, and compressed where that paid.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let (mut raw, mut stored) = (0, 0);
-        self.raw_ends.iter().zip(&self.stored_ends).map(move |(raw_end, stored_end)| {
-            let (from, at) = (std::mem::replace(&mut raw, *raw_end), stored);
-            stored = *stored_end;
-            let shrunk = (*stored_end > at).then(|| &self.stored[at..*stored_end]);
-            (&self.raw[from..*raw_end], shrunk)
-        })
+        self.raw_ends
+            .iter()
+            .zip(&self.stored_ends)
+            .map(move |(raw_end, stored_end)| {
+                let (from, at) = (std::mem::replace(&mut raw, *raw_end), stored);
+                stored = *stored_end;
+                let shrunk = (*stored_end > at).then(|| &self.stored[at..*stored_end]);
+                (&self.raw[from..*raw_end], shrunk)
+            })
     }
 }
 
@@ -87,7 +90,10 @@ impl Queue {
         if self.is_closed {
             return None;
         }
-        let at = self.groups.iter().position(|g| matches!(g, GroupState::Waits(_)))?;
+        let at = self
+            .groups
+            .iter()
+            .position(|g| matches!(g, GroupState::Waits(_)))?;
         match std::mem::replace(&mut self.groups[at], GroupState::Begun) {
             GroupState::Waits(group) => Some((self.first + at, group)),
             _ => None,
@@ -95,7 +101,10 @@ impl Queue {
     }
 
     fn end(&mut self, number: usize, result: Result<BlockGroup>) {
-        if let Some(group) = number.checked_sub(self.first).and_then(|at| self.groups.get_mut(at)) {
+        if let Some(group) = number
+            .checked_sub(self.first)
+            .and_then(|at| self.groups.get_mut(at))
+        {
             *group = GroupState::Ended(result);
         }
     }
@@ -185,7 +194,9 @@ impl ParallelCompression {
             let own = compressor()?;
             let body = Box::new(move || shared.run(own, &*clock));
             // The builder does without.
-            started.threads.extend(how.executor.spawn_patient("esker-compress", body).ok());
+            started
+                .threads
+                .extend(how.executor.spawn_patient("esker-compress", body).ok());
         }
         Ok(started)
     }
@@ -203,7 +214,11 @@ impl ParallelCompression {
 
     fn offer(&mut self) {
         let group = std::mem::take(&mut self.filling);
-        self.shared.queue.lock().groups.push_back(GroupState::Waits(group));
+        self.shared
+            .queue
+            .lock()
+            .groups
+            .push_back(GroupState::Waits(group));
         self.shared.offered.notify_one();
     }
 

@@ -4,8 +4,8 @@
 //! Used by one thread, the one that opens.
 
 use super::Opening;
-use crate::core::{Admin, Background, BudgetPart, Core, Identity, ReadCore, SavedCacheState};
 use crate::core::long_readers::LongReaderLooks;
+use crate::core::{Admin, Background, BudgetPart, Core, Identity, ReadCore, SavedCacheState};
 use crate::core::{Services, Trees};
 use crate::family::backpressure::admission::Admission;
 use crate::family::{Family, FamilySet, choose_block_cache};

@@ -148,7 +148,10 @@ pub(super) const TEXTS: [TextProperty; 28] = [
     ),
     row("esker.levels", Plain(|c, f| Some(jobs::levels(c, f)))),
     row("esker.jobs", Plain(|c, _| Some(jobs::text(c)))),
-    row("esker.long-readers", Plain(|c, _| Some(c.long_readers_text()))),
+    row(
+        "esker.long-readers",
+        Plain(|c, _| Some(c.long_readers_text())),
+    ),
     row("esker.memory-budget", Plain(|c, _| Some(memory_budget(c)))),
     row("esker.cache-load", Plain(|c, _| Some(cache::load_text(c)))),
 ];

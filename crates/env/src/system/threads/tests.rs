@@ -146,12 +146,16 @@ fn bodies_take_turns() {
             at_once.fetch_sub(1, Ordering::SeqCst);
             told.send(()).expect("is waited for");
         };
-        threads.spawn_soon("esker-test", Box::new(body)).expect("starts");
+        threads
+            .spawn_soon("esker-test", Box::new(body))
+            .expect("starts");
     }
     (0..100).for_each(|_| hears.recv().expect("all run"));
     assert_eq!(most.load(Ordering::SeqCst), turns());
     let is_over = || threads.soon.lock().running == 0;
-    (0..1_000).take_while(|_| !is_over()).for_each(|_| std::thread::sleep(Duration::from_millis(1)));
+    (0..1_000)
+        .take_while(|_| !is_over())
+        .for_each(|_| std::thread::sleep(Duration::from_millis(1)));
     assert!(is_over());
     assert!(threads.service.len() <= turns());
 }
@@ -169,11 +173,15 @@ fn a_body_that_ends_its_turn_keeps_nobody_waiting() {
             let _ended = goes_on.lock().recv();
             told.send(1).expect("is waited for");
         };
-        threads.spawn_soon("esker-test", Box::new(body)).expect("starts");
+        threads
+            .spawn_soon("esker-test", Box::new(body))
+            .expect("starts");
     }
     let last = told.clone();
     let body = move |_turn: Turn| last.send(2).expect("is waited for");
-    threads.spawn_soon("esker-test", Box::new(body)).expect("starts");
+    threads
+        .spawn_soon("esker-test", Box::new(body))
+        .expect("starts");
     assert_eq!(hears.recv(), Ok(2));
     drop(go_on);
     (0..turns()).for_each(|_| assert_eq!(hears.recv(), Ok(1)));
@@ -191,10 +199,14 @@ fn bodies_that_wait_for_a_later_one_end() {
             let _ended = goes_on.lock().recv();
             told.send(()).expect("is waited for");
         };
-        threads.spawn_soon("esker-test", Box::new(body)).expect("starts");
+        threads
+            .spawn_soon("esker-test", Box::new(body))
+            .expect("starts");
     }
     let body = move |_turn: Turn| drop(go_on);
-    threads.spawn_soon("esker-test", Box::new(body)).expect("waits");
+    threads
+        .spawn_soon("esker-test", Box::new(body))
+        .expect("waits");
     let _ticks = threads.add_tick(Arc::new(|| ())).expect("ticks");
     (0..turns()).for_each(|_| hears.recv().expect("ends"));
 }
@@ -209,7 +221,9 @@ fn a_panic_ends_a_turn() {
             told.send(()).expect("is waited for");
             resume_unwind(Box::new("on purpose"));
         };
-        threads.spawn_soon("esker-test", Box::new(body)).expect("starts");
+        threads
+            .spawn_soon("esker-test", Box::new(body))
+            .expect("starts");
     }
     (0..3 * turns()).for_each(|_| hears.recv().expect("all run"));
 }
