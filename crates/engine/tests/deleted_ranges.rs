@@ -140,18 +140,49 @@ fn an_ingested_file_is_seen() {
     let old = db.iter();
     let left = all((0..20).step_by(2).chain((180..200).step_by(2)));
     assert_eq!(forward(db.iter()), left);
-    let mut writer = SstFileWriter::new(&options("")).expect("a writer");
-    writer.open(dir.path().join("1.sst")).expect("begun");
-    writer.put(key(55), "ingested").expect("put");
-    let file = writer.finish().expect("finished").file_path;
-    let family = db.default_family_handle();
-    db.ingest(&family, &[&file], &IngestOptions::default())
-        .expect("ingested");
+    ingest(&db, dir.path(), &[55]);
     let mut now = left.clone();
     now.insert(10, key(55));
     assert_eq!(forward(db.iter()), now);
     assert_eq!(forward(old), left);
     assert_eq!(backward(db.iter()), now);
+}
+
+/// A reader of an older snapshot walks over what an ingested file has, without seeing it.
+#[test]
+fn what_an_older_reader_does_not_see_others_do() {
+    for walk in [forward, backward] {
+        let (dir, db) = open(RESTS);
+        put(&db, 0..100);
+        delete(&db, 10..90);
+        let snapshot = db.snapshot();
+        let numbers = [10, 50, 89];
+        ingest(&db, dir.path(), &numbers);
+        let then = all((0..10).chain(90..100));
+        let now = all((0..10).chain(numbers).chain(90..100));
+        for _ in 0..3 {
+            assert_eq!(walk(at(&db, &snapshot)), then);
+            assert_eq!(forward(db.iter()), now);
+            assert_eq!(backward(db.iter()), now);
+        }
+        let mut it = db.iter();
+        it.seek(key(10));
+        assert_eq!(it.key(), key(10));
+    }
+}
+
+/// Takes in a file with these numbers, which rise.
+fn ingest(db: &Db, dir: &std::path::Path, numbers: &[u32]) {
+    let mut writer = SstFileWriter::new(&options("")).expect("a writer");
+    writer.open(dir.join("ingested.sst")).expect("begun");
+    for n in numbers {
+        writer.put(key(*n), "ingested").expect("put");
+    }
+    let file = writer.finish().expect("finished").file_path;
+    let family = db.default_family_handle();
+    db.ingest(&family, &[&file], &IngestOptions::default())
+        .expect("ingested");
+    std::fs::remove_file(file).expect("removed");
 }
 
 /// The deletions go with their file, and what they deleted is there again.
@@ -229,7 +260,7 @@ fn keys_that_come_while_others_read_are_seen() {
 fn every_snapshot_shows_its_state() {
     let seed = common::number("ESKER_SEED", 1);
     for seed in seed..seed + 6 {
-        let (_dir, db) = open(
+        let (dir, db) = open(
             "write_buffer_size=65536;level0_file_num_compaction_trigger=3;\
              max_write_buffer_number=3",
         );
@@ -257,6 +288,11 @@ fn every_snapshot_shows_its_state() {
                     for n in n..n + 5 {
                         model.remove(&key(n));
                     }
+                }
+                19 if rng.one_in(3) => {
+                    let numbers: Vec<_> = (n..n + 40).step_by(1 + n as usize % 13).collect();
+                    ingest(&db, dir.path(), &numbers);
+                    model.extend(numbers.iter().map(|n| (key(*n), op)));
                 }
                 20 => held.push((db.snapshot(), model.clone())),
                 21 if held.len() > 3 => drop(held.swap_remove(rng.below(4) as usize)),

@@ -58,10 +58,11 @@ impl Family {
     }
 
     /// Keeps a range in which an iterator over `view` saw nothing as of `seq`, so that others need
-    /// not look at it. `begun` are the ingestions that the view shows.
+    /// not look at it. `begun` are the ingestions that the view shows. Not where a table has newer
+    /// entries, which the iterator did not see: an ingested file may.
     pub(crate) fn keep_deleted(&self, view: &View, seq: Seq, begun: u64, found: &FoundRange) {
         let now = &self.ingestions;
-        if now.begun.load(Ordering::SeqCst) == begun {
+        if now.begun.load(Ordering::SeqCst) == begun && view.newest_in_tables() <= seq {
             let place = ReaderPlace {
                 snapshot: seq,
                 view: view.number,

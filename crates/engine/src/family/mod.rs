@@ -68,6 +68,8 @@ pub(crate) struct View {
     /// Rises with every change of the view.
     pub(crate) number: u64,
     pub(crate) id: ViewId,
+    /// The newest sequence in its tables, once somebody asked.
+    newest_in_tables: OnceLock<Seq>,
     pub(crate) parked: ParkedCursors,
 }
 
@@ -95,8 +97,14 @@ impl View {
             history_from: None,
             number: 0,
             id: ViewId::default(),
+            newest_in_tables: OnceLock::new(),
             parked: ParkedCursors::default(),
         }
+    }
+
+    /// The newest sequence in its tables.
+    fn newest_in_tables(&self) -> Seq {
+        *self.newest_in_tables.get_or_init(|| self.version.max_seq())
     }
 
     /// Bytes of the memtables that are kept although they are flushed.
@@ -227,6 +235,7 @@ impl Family {
             history_from: None,
             number: 0,
             id: ViewId::default(),
+            newest_in_tables: OnceLock::new(),
             parked: ParkedCursors::default(),
         };
         Arc::new(Family {
@@ -413,6 +422,7 @@ impl Family {
                 history_from: None,
                 number: 0,
                 id: ViewId::default(),
+                newest_in_tables: OnceLock::new(),
                 parked: ParkedCursors::default(),
             }
         });

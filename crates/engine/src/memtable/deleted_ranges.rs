@@ -11,6 +11,8 @@
 //!   marks before its group is published: who sees the entry sees the mark.
 //! - **An older sequence number, or an older view**, which may show what a filter or an old file
 //!   had. These readers do not use the range.
+//! - **A newer entry that the reader did not see.** One in this memtable is looked for; in a table
+//!   it is from a file that was ingested after the reader's snapshot: then nothing is kept.
 //! - **Files that come or go by themselves.** Ingestions and deletions of whole files are counted;
 //!   a range serves readers of the same count ([`crate::family::Family::view_and_epoch`]).
 //!
