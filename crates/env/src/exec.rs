@@ -81,7 +81,7 @@ pub trait Ticking: Send {}
 pub const TICK: Duration = Duration::from_secs(1);
 
 /// How long a thread of an [`Executor`] works before it lets others go on that wait for a
-/// processor.
+/// processor, where these are of the same process.
 pub const SCHED_SLICE: Duration = Duration::from_micros(150);
 
 /// Where threads come from.
@@ -114,9 +114,14 @@ pub trait Executor: Send + Sync + fmt::Debug {
         self.spawn("esker-timer", Box::new(move || theirs.run(&tick)))?;
         Ok(Box::new(ThreadTicker(ticker)))
     }
-    /// Lets threads go on that wait for the caller's processor. Long work calls it about once a
-    /// [`SCHED_SLICE`].
+    /// Lets threads go on that wait for the caller's processor. Long work calls it at the end of
+    /// each [`Executor::turn`].
     fn give_way(&self) {}
+    /// How long work goes on before it gives way: longer than [`SCHED_SLICE`] where other programs
+    /// keep the processor.
+    fn turn(&self) -> Duration {
+        SCHED_SLICE
+    }
     /// How many threads can run at once.
     fn parallelism(&self) -> usize;
 }

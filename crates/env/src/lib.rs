@@ -24,6 +24,7 @@ mod random_access;
 #[allow(unsafe_code)]
 mod sys;
 mod system;
+mod turn_length;
 mod write_behind;
 
 pub use aligned::{AlignedBuf, DIRECT_ALIGN, FILE_BUFFERS};
@@ -39,6 +40,7 @@ pub use pool::BackgroundIo;
 pub use posix::PosixFs;
 pub use random_access::{PendingRead, RandomAccessFile, ReadBuffer};
 pub use system::{SystemClock, SystemEntropy, ThreadExecutor, thread_id};
+pub use turn_length::TurnLength;
 
 use std::sync::Arc;
 

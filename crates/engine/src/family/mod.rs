@@ -69,7 +69,7 @@ pub(crate) struct View {
     pub(crate) number: u64,
     pub(crate) id: ViewId,
     /// The newest sequence in its tables, once somebody asked.
-    newest_in_tables: OnceLock<Seq>,
+    pub(crate) newest_in_tables: OnceLock<Seq>,
     pub(crate) parked: ParkedCursors,
 }
 

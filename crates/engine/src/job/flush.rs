@@ -515,6 +515,8 @@ impl FamilyFlush {
             limit: view.limit,
             history_from: None,
             number: 0,
+            id: Default::default(),
+            newest_in_tables: Default::default(),
             parked: Default::default(),
         }
     }

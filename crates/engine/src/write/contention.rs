@@ -10,12 +10,12 @@
 //! before they sleep in the queue.
 //! Thread-safety: everything may be called by any thread.
 
-use esker_env::Clock;
+use esker_env::{Clock, TurnLength};
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::thread;
 use std::cell::Cell;
 
-/// How long a writer runs before it yields.
+/// How long a writer runs before it yields, where no other program keeps the processor.
 const SLICE_NS: u64 = 50_000;
 /// How long waiting threads are counted.
 const WINDOW_NS: u64 = 100_000_000;
@@ -99,6 +99,8 @@ pub(super) struct WriterContention {
     is_crowded: AtomicBool,
     /// The current [`WaitWindow`].
     window: AtomicU64,
+    /// How long a writer runs before it yields.
+    turn: TurnLength,
 }
 
 impl WriterContention {
@@ -108,6 +110,7 @@ impl WriterContention {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             is_crowded: AtomicBool::new(false),
             window: AtomicU64::new(0),
+            turn: TurnLength::new(SLICE_NS),
         }
     }
 
@@ -181,9 +184,11 @@ impl WriterContention {
             }
             let now_ns = clock.now_ns();
             self.look_at_window(now_ns);
-            if now_ns.saturating_sub(writer.yielded_ns.get()) >= SLICE_NS {
+            if now_ns.saturating_sub(writer.yielded_ns.get()) >= self.turn.ns() {
                 thread::yield_now();
-                writer.yielded_ns.set(clock.now_ns());
+                let back_ns = clock.now_ns();
+                self.turn.note_away(back_ns.saturating_sub(now_ns));
+                writer.yielded_ns.set(back_ns);
             }
         });
     }

@@ -20,7 +20,7 @@
 //!
 //! Thread-safety: any thread.
 
-use crate::{Executor, JoinHandle, SoonBody, TICK, Tick, Ticking, Turn};
+use crate::{Executor, JoinHandle, SCHED_SLICE, SoonBody, TICK, Tick, Ticking, Turn, TurnLength};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::handover::IdleThreads;
@@ -49,6 +49,9 @@ const PATIENCE: i32 = 9;
 /// The kernel's turns of threads that work for others: longer than what it gives to a thread that
 /// asks for nothing, which is 2.8 milliseconds at most.
 const SLICE: Duration = Duration::from_millis(3);
+
+/// The turns of all threads that work for others.
+static TURN: TurnLength = TurnLength::new(SCHED_SLICE.as_nanos() as u64);
 
 static CURRENT: ArcSwapOption<ProcessThreads> = ArcSwapOption::const_empty();
 
@@ -83,7 +86,13 @@ impl Executor for ThreadExecutor {
         Ok(Box::new(TimerTicking { threads, id }))
     }
     fn give_way(&self) {
+        let since = Instant::now();
         std::thread::yield_now();
+        let away = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        TURN.note_away(away);
+    }
+    fn turn(&self) -> Duration {
+        Duration::from_nanos(TURN.ns())
     }
     fn parallelism(&self) -> usize {
         esker_sync::thread::parallelism()

@@ -119,6 +119,7 @@ impl WriteBatch {
         }
         Ok(WriteBatch {
             rep,
+            counted: CountedBatch::default(),
             flags,
             max_bytes: 0,
             save_points: Vec::new(),

@@ -46,7 +46,7 @@ const fn with_map(name: &'static str, text: TextOf, map: MapOf) -> TextProperty 
     }
 }
 
-pub(super) const TEXTS: [TextProperty; 28] = [
+pub(super) const TEXTS: [TextProperty; 29] = [
     row(
         "num-files-at-level",
         Numbered(|_, f, level| tables::files_at_level(f, level)),
