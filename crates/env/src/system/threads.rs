@@ -50,8 +50,10 @@ const PATIENCE: i32 = 9;
 /// asks for nothing, which is 2.8 milliseconds at most.
 const SLICE: Duration = Duration::from_millis(3);
 
-/// The turns of all threads that work for others.
-static TURN: TurnLength = TurnLength::new(SCHED_SLICE.as_nanos() as u64);
+thread_local! {
+    /// The turns of a thread: a patient one waits for longer than others.
+    static TURN: TurnLength = const { TurnLength::new(SCHED_SLICE.as_nanos() as u64) };
+}
 
 static CURRENT: ArcSwapOption<ProcessThreads> = ArcSwapOption::const_empty();
 
@@ -89,10 +91,10 @@ impl Executor for ThreadExecutor {
         let since = Instant::now();
         std::thread::yield_now();
         let away = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        TURN.note_away(away);
+        TURN.with(|turn| turn.note_away(away));
     }
     fn turn(&self) -> Duration {
-        Duration::from_nanos(TURN.ns())
+        Duration::from_nanos(TURN.with(TurnLength::ns))
     }
     fn parallelism(&self) -> usize {
         esker_sync::thread::parallelism()
