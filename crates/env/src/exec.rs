@@ -20,6 +20,10 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn thread_cpu_ns(&self) -> u64 {
         0
     }
+    /// Nanoseconds of processor time that all threads of the process took; 0 where that is not known.
+    fn process_cpu_ns(&self) -> u64 {
+        0
+    }
     /// The cheapest counter there is that ticks evenly, for the time between two readings:
     /// nanoseconds where a machine has nothing better. It may be a little behind another thread's
     /// reading.

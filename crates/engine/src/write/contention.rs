@@ -187,7 +187,9 @@ impl WriterContention {
             if now_ns.saturating_sub(writer.yielded_ns.get()) >= self.turn.ns() {
                 thread::yield_now();
                 let back_ns = clock.now_ns();
-                self.turn.note_away(back_ns.saturating_sub(now_ns));
+                let away_ns = back_ns.saturating_sub(now_ns);
+                self.turn
+                    .note_away(away_ns, back_ns, || clock.process_cpu_ns());
                 writer.yielded_ns.set(back_ns);
             }
         });

@@ -20,6 +20,7 @@
 //!
 //! Thread-safety: any thread.
 
+use super::process_cpu_ns;
 use crate::{Executor, JoinHandle, SCHED_SLICE, SoonBody, TICK, Tick, Ticking, Turn, TurnLength};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicBool, Ordering};
@@ -51,8 +52,9 @@ const PATIENCE: i32 = 9;
 const SLICE: Duration = Duration::from_millis(3);
 
 thread_local! {
-    /// The turns of a thread: a patient one waits for longer than others.
-    static TURN: TurnLength = const { TurnLength::new(SCHED_SLICE.as_nanos() as u64) };
+    /// When a thread took turns first, and its turns: a patient one waits for longer than others.
+    static TURN: (Instant, TurnLength) =
+        (Instant::now(), TurnLength::new(SCHED_SLICE.as_nanos() as u64));
 }
 
 static CURRENT: ArcSwapOption<ProcessThreads> = ArcSwapOption::const_empty();
@@ -88,13 +90,15 @@ impl Executor for ThreadExecutor {
         Ok(Box::new(TimerTicking { threads, id }))
     }
     fn give_way(&self) {
-        let since = Instant::now();
-        std::thread::yield_now();
-        let away = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        TURN.with(|turn| turn.note_away(away));
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        TURN.with(|(begin, turn)| {
+            let since = Instant::now();
+            std::thread::yield_now();
+            turn.note_away(ns(since.elapsed()), ns(begin.elapsed()), process_cpu_ns);
+        });
     }
     fn turn(&self) -> Duration {
-        Duration::from_nanos(TURN.with(TurnLength::ns))
+        Duration::from_nanos(TURN.with(|(_, turn)| turn.ns()))
     }
     fn parallelism(&self) -> usize {
         esker_sync::thread::parallelism()
