@@ -270,7 +270,7 @@ fn tables_are_compressed_on_threads() {
             sizes.push(info.file_size);
             let db = Db::open("/db", own).expect("opens");
             let family = db.default_family_handle();
-            db.ingest(&family, &["/file.sst".into()], &IngestOptions::default())
+            db.ingest(&family, &["/file.sst"], &IngestOptions::default())
                 .expect("taken in");
             db.verify_checksums().expect("whole");
             for n in (0..30_000).step_by(97) {

@@ -96,19 +96,21 @@ impl Core {
         let now_us = self.services.env.clock.now_us();
         let since = now_us.saturating_sub(self.background.long_readers.looked_us.load(Relaxed));
         let families = || self.trees.families.all();
-        since >= LOOK_US
-            && (self.reads.snapshots.oldest().is_some()
-                || families().iter().any(|family| family.has_old_views()))
+        if since < LOOK_US {
+            return false;
+        }
+        self.background
+            .long_readers
+            .looked_us
+            .store(now_us, Relaxed);
+        (self.reads.snapshots.oldest().is_some()
+            || families().iter().any(|family| family.has_old_views()))
     }
 
     /// Writes into the LOG which readers keep much from going, when that is due.
     pub(crate) fn tell_long_readers(&self) {
-        if !self.is_long_reader_look_due() {
-            return;
-        }
         let now_us = self.services.env.clock.now_us();
         let state = &self.background.long_readers;
-        state.looked_us.store(now_us, Relaxed);
         let found = self.long_readers();
         let mut told = state.told.lock();
         if now_us.saturating_sub(told.0) >= AGAIN_US {

@@ -34,6 +34,8 @@ struct Writer {
     counted_in_ms: Cell<Option<u64>>,
     writes: Cell<u32>,
     yielded_ns: Cell<u64>,
+    /// How long it runs before it yields.
+    turn: TurnLength,
 }
 
 impl Writer {
@@ -43,6 +45,7 @@ impl Writer {
             counted_in_ms: Cell::new(None),
             writes: Cell::new(0),
             yielded_ns: Cell::new(0),
+            turn: TurnLength::new(SLICE_NS),
         }
     }
 
@@ -99,8 +102,6 @@ pub(super) struct WriterContention {
     is_crowded: AtomicBool,
     /// The current [`WaitWindow`].
     window: AtomicU64,
-    /// How long a writer runs before it yields.
-    turn: TurnLength,
 }
 
 impl WriterContention {
@@ -110,7 +111,6 @@ impl WriterContention {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             is_crowded: AtomicBool::new(false),
             window: AtomicU64::new(0),
-            turn: TurnLength::new(SLICE_NS),
         }
     }
 
@@ -184,7 +184,7 @@ impl WriterContention {
             }
             let now_ns = clock.now_ns();
             self.look_at_window(now_ns);
-            if now_ns.saturating_sub(writer.yielded_ns.get()) >= self.turn.ns() {
+            if now_ns.saturating_sub(writer.yielded_ns.get()) >= writer.turn.ns() {
                 thread::yield_now();
                 let back_ns = clock.now_ns();
                 let away_ns = back_ns.saturating_sub(now_ns);
