@@ -11,7 +11,7 @@ use super::Core;
 use crate::family::{Family, View, open_iterators};
 use esker_format::Seq;
 use esker_lsm::version::Version;
-use esker_sync::atomic::{AtomicU64, Ordering::Relaxed};
+use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use esker_sync::{Arc, Mutex, Rank};
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -78,6 +78,8 @@ impl LongReader {
 #[derive(Debug)]
 pub(crate) struct LongReaderLooks {
     looked_us: AtomicU64,
+    /// Somebody may hold much.
+    is_wanted: AtomicBool,
     told: Mutex<(u64, HashSet<(u64, bool)>)>,
 }
 
@@ -85,6 +87,7 @@ impl Default for LongReaderLooks {
     fn default() -> Self {
         LongReaderLooks {
             looked_us: AtomicU64::new(0),
+            is_wanted: AtomicBool::new(false),
             told: Mutex::new(Rank::LEAF, (0, HashSet::new())),
         }
     }
@@ -95,22 +98,24 @@ impl Core {
     pub(crate) fn is_long_reader_look_due(&self) -> bool {
         let now_us = self.services.env.clock.now_us();
         let since = now_us.saturating_sub(self.background.long_readers.looked_us.load(Relaxed));
-        let families = || self.trees.families.all();
-        if since < LOOK_US {
-            return false;
+        let state = &self.background.long_readers;
+        if since >= LOOK_US {
+            state.looked_us.store(now_us, Relaxed);
+            let mut families = self.trees.families.all().into_iter();
+            let may_hold = self.reads.snapshots.oldest().is_some()
+                || families.any(|family| family.has_old_views());
+            state.is_wanted.store(may_hold, Relaxed);
         }
-        self.background
-            .long_readers
-            .looked_us
-            .store(now_us, Relaxed);
-        (self.reads.snapshots.oldest().is_some()
-            || families().iter().any(|family| family.has_old_views()))
+        state.is_wanted.load(Relaxed)
     }
 
     /// Writes into the LOG which readers keep much from going, when that is due.
     pub(crate) fn tell_long_readers(&self) {
-        let now_us = self.services.env.clock.now_us();
         let state = &self.background.long_readers;
+        if !state.is_wanted.swap(false, Relaxed) {
+            return;
+        }
+        let now_us = self.services.env.clock.now_us();
         let found = self.long_readers();
         let mut told = state.told.lock();
         if now_us.saturating_sub(told.0) >= AGAIN_US {

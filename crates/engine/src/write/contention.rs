@@ -188,7 +188,8 @@ impl WriterContention {
                 thread::yield_now();
                 let back_ns = clock.now_ns();
                 let away_ns = back_ns.saturating_sub(now_ns);
-                self.turn
+                writer
+                    .turn
                     .note_away(away_ns, back_ns, || clock.process_cpu_ns());
                 writer.yielded_ns.set(back_ns);
             }
