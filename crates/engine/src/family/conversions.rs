@@ -13,7 +13,7 @@
 
 use super::{Family, View};
 use esker_format::Seq;
-use esker_lsm::visible::{DeletedRange, FoundRange, ReaderPlace};
+use esker_lsm::visible::{DeletedRange, FoundRange};
 use esker_status::Result;
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU64, Ordering};
@@ -57,18 +57,14 @@ impl Family {
         IngestionGuard(Arc::clone(self))
     }
 
-    /// Keeps a range in which an iterator over `view` saw nothing as of `seq`, so that others need
-    /// not look at it. `begun` are the ingestions that the view shows. Not where a table has newer
-    /// entries, which the iterator did not see: an ingested file may.
-    pub(crate) fn keep_deleted(&self, view: &View, seq: Seq, begun: u64, found: &FoundRange) {
-        let now = &self.ingestions;
-        if now.begun.load(Ordering::SeqCst) == begun && view.newest_in_tables() <= seq {
-            let place = ReaderPlace {
-                snapshot: seq,
-                view: view.number,
-                epoch: begun,
-            };
-            view.mem.keep_deleted(&place, found);
+    /// Keeps a range in which an iterator over `view` saw nothing, so that others need not look at
+    /// it. Not where a table has newer entries, which the iterator did not see: an ingested file
+    /// may.
+    pub(crate) fn keep_deleted(&self, view: &View, found: &FoundRange) {
+        let (now, place) = (&self.ingestions, &found.place);
+        let is_of_view = place.view == view.number && view.newest_in_tables() <= place.snapshot;
+        if now.begun.load(Ordering::SeqCst) == place.epoch && is_of_view {
+            view.mem.keep_deleted(found);
         }
     }
 

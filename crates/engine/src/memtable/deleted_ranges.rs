@@ -158,14 +158,10 @@ impl DeletedRanges {
         }
     }
 
-    /// Keeps a range in which a reader at `place` saw nothing. `is_clean` says whether nothing else
+    /// Keeps a range in which a reader saw nothing. `is_clean` says whether nothing else
     /// than deletions was written after that between two keys.
-    pub(super) fn keep(
-        &self,
-        place: &ReaderPlace,
-        found: &FoundRange,
-        is_clean: impl Fn(&[u8], &[u8]) -> bool,
-    ) {
+    pub(super) fn keep(&self, found: &FoundRange, is_clean: impl Fn(&[u8], &[u8]) -> bool) {
+        let place = &found.place;
         let Some(_changing) = self.changing.try_lock() else {
             return;
         };

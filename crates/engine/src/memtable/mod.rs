@@ -18,7 +18,7 @@ use deleted_ranges::DeletedRanges;
 use esker_format::key::{append_internal, pack};
 use esker_format::{Cursor, FileNo, KeyOrder, ParsedKey, RawTombstone, Seq, ValueType};
 use esker_lsm::tombstone::{Fragment, FragmentedTombstones};
-use esker_lsm::visible::{FoundRange, KnownRanges, ReaderPlace};
+use esker_lsm::visible::{FoundRange, KnownRanges};
 use esker_memindex::ArenaOptions;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
@@ -234,13 +234,13 @@ impl MemTable {
         Arc::<DeletedRanges>::clone(&self.deleted_ranges)
     }
 
-    /// Keeps a range in which a reader saw nothing. Not where `place` does not lie among the writes
-    /// of this memtable: entries that came later may be in another one then.
-    pub(crate) fn keep_deleted(&self, place: &ReaderPlace, found: &FoundRange) {
-        let seq = place.snapshot;
+    /// Keeps a range in which a reader saw nothing. Not where its place does not lie among the
+    /// writes of this memtable: entries that came later may be in another one then.
+    pub(crate) fn keep_deleted(&self, found: &FoundRange) {
+        let seq = found.place.snapshot;
         if self.begins_after().is_some_and(|before| before <= seq) {
             let is_clean = |begin: &[u8], end: &[u8]| !self.has_values_after(seq, begin, end);
-            self.deleted_ranges.keep(place, found, is_clean);
+            self.deleted_ranges.keep(found, is_clean);
         }
     }
 

@@ -279,8 +279,7 @@ impl DbIterator {
     fn keep_deleted(&mut self) {
         let cursors = self.cursors.as_mut();
         if let Some(found) = cursors.and_then(|cursors| cursors.cursor.take_found()) {
-            let (view, seq) = (&self.view, self.seq);
-            self.family.keep_deleted(view, seq, self.epoch, &found);
+            self.family.keep_deleted(&self.view, &found);
         }
     }
 
@@ -531,8 +530,10 @@ impl DbIterator {
     #[inline]
     fn end_step(&mut self) {
         let then = self.handed_over.internal_keys_skipped;
-        let skipped = self.inner().map(|c| c.counters().internal_keys_skipped);
-        if skipped.is_some_and(|now| now != then) {
+        let has_news = |c: &VisibleCursor<MergedRuns>| {
+            c.counters().internal_keys_skipped != then || c.has_found()
+        };
+        if self.inner().is_some_and(has_news) {
             self.hand_over_skips();
         }
         if let Some(look) = &self.looked_at {

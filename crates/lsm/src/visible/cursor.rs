@@ -256,7 +256,7 @@ impl<C: Cursor> VisibleCursor<C> {
         self.options.max_skippable_internal_keys = max_skippable_internal_keys;
         self.counters = VisibleCounters::default();
         if let Some(known) = &mut self.known {
-            known.set_epoch(epoch);
+            known.change_reader(epoch);
         }
         self.begin(None);
         self.counters.seeks = 0;

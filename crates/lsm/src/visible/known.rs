@@ -56,6 +56,8 @@ pub struct KnownDeletions {
 pub struct FoundRange {
     /// The range.
     pub range: DeletedRange,
+    /// The state in which nothing is visible in it.
+    pub place: ReaderPlace,
     /// The known ranges in it, which the walk went past.
     pub known: Vec<Arc<DeletedRange>>,
 }
@@ -91,8 +93,19 @@ impl DeletedWalk {
         }))
     }
 
-    pub(super) fn set_epoch(&mut self, epoch: u64) {
+    /// The cursor goes to another reader: what this one found and did not take is lost.
+    pub(super) fn change_reader(&mut self, epoch: u64) {
         self.source.epoch = epoch;
+        self.found = None;
+        self.reset();
+    }
+
+    fn place(&self, snapshot: Seq) -> ReaderPlace {
+        ReaderPlace {
+            snapshot,
+            view: self.source.view,
+            epoch: self.source.epoch,
+        }
     }
 
     /// Forgets what was seen.
@@ -108,12 +121,7 @@ impl DeletedWalk {
     }
 
     fn covering(&self, key: &[u8], snapshot: Seq) -> Option<Arc<DeletedRange>> {
-        let reader = ReaderPlace {
-            snapshot,
-            view: self.source.view,
-            epoch: self.source.epoch,
-        };
-        self.source.ranges.covering(key, &reader)
+        self.source.ranges.covering(key, &self.place(snapshot))
     }
 
     fn push(&mut self, key: &[u8], forward: bool, order: &KeyOrder) {
@@ -143,7 +151,7 @@ impl DeletedWalk {
     }
 
     /// Ends a walk; going forward, `shown` is the key where it ended.
-    fn close(&mut self, shown: Option<&[u8]>) {
+    fn close(&mut self, shown: Option<&[u8]>, snapshot: Seq) {
         let least = if self.known.is_empty() {
             LEAST_DELETIONS
         } else {
@@ -161,6 +169,7 @@ impl DeletedWalk {
                     begin: self.begin.clone(),
                     end: self.end.clone(),
                 },
+                place: self.place(snapshot),
                 known: std::mem::take(&mut self.known),
             }));
         }
@@ -174,6 +183,14 @@ fn set(buffer: &mut Vec<u8>, to: &[u8]) {
 }
 
 impl<C: Cursor> VisibleCursor<C> {
+    /// Returns whether there is something for [`VisibleCursor::take_found`].
+    #[inline]
+    pub fn has_found(&self) -> bool {
+        self.known
+            .as_ref()
+            .is_some_and(|known| known.found.is_some())
+    }
+
     /// The range in which the last move saw nothing, if it passed over many deletions.
     #[inline]
     pub fn take_found(&mut self) -> Option<Box<FoundRange>> {
@@ -251,7 +268,7 @@ impl<C: Cursor> VisibleCursor<C> {
             known.reset();
         } else {
             let is_shown = forward && self.valid();
-            known.close(is_shown.then(|| self.full_key()));
+            known.close(is_shown.then(|| self.full_key()), self.options.snapshot);
         }
         self.known = Some(known);
     }
