@@ -20,7 +20,8 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn thread_cpu_ns(&self) -> u64 {
         0
     }
-    /// Nanoseconds of processor time that all threads of the process took; 0 where that is not known.
+    /// Nanoseconds of processor time that all threads of the process took; 0 where that is not
+    /// known.
     fn process_cpu_ns(&self) -> u64 {
         0
     }
@@ -48,30 +49,32 @@ pub trait JoinHandle: Send {
     fn join(self: Box<Self>);
 }
 
-/// A body that takes its turn ([`Executor::spawn_soon`]).
-pub type SoonBody = Box<dyn FnOnce(Turn) + Send>;
+/// A body that runs in a slot ([`Executor::spawn_in_slot`]).
+pub type SlotBody = Box<dyn FnOnce(ThreadSlot) + Send>;
 
-/// The turn of a body. It ends with the body, or before.
+/// The slot of a body, which is free again with its end, or before.
 #[derive(Default)]
-pub struct Turn(Option<Box<dyn FnOnce() + Send>>);
+pub struct ThreadSlot(Option<Box<dyn FnOnce() + Send>>);
 
-impl Turn {
-    /// A turn; `end` is called where it ends before its body.
+impl ThreadSlot {
+    /// A slot; `end` is called where it is given back before the body ends.
     pub fn new(end: impl FnOnce() + Send + 'static) -> Self {
-        Turn(Some(Box::new(end)))
+        ThreadSlot(Some(Box::new(end)))
     }
 
-    /// Lets the next one begin. The body goes on.
-    pub fn end(self) {
+    /// Gives it back: the next body begins, and this one goes on.
+    pub fn release(self) {
         if let Some(end) = self.0 {
             end();
         }
     }
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for ThreadSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Turn").field(&self.0.is_some()).finish()
+        f.debug_tuple("ThreadSlot")
+            .field(&self.0.is_some())
+            .finish()
     }
 }
 
@@ -104,11 +107,10 @@ pub trait Executor: Send + Sync + fmt::Debug {
     ) -> Result<Box<dyn JoinHandle>> {
         self.spawn(name, body)
     }
-    /// Runs it, perhaps after others that were to run soon: they take turns, so that a process with
-    /// thousands of databases does not have thousands of threads. A body that turns to long work
-    /// ends its turn before.
-    fn spawn_soon(&self, name: &str, body: SoonBody) -> Result<()> {
-        self.spawn(name, Box::new(move || body(Turn::default())))
+    /// Runs it in one of a few slots, perhaps after others: a process with thousands of databases
+    /// does not have thousands of threads. A body gives its slot back before long work.
+    fn spawn_in_slot(&self, name: &str, body: SlotBody) -> Result<()> {
+        self.spawn(name, Box::new(move || body(ThreadSlot::default())))
             .map(drop)
     }
     /// Calls `tick` about once a [`TICK`], on a thread that may tick for others too.
@@ -119,11 +121,11 @@ pub trait Executor: Send + Sync + fmt::Debug {
         Ok(Box::new(ThreadTicker(ticker)))
     }
     /// Lets threads go on that wait for the caller's processor. Long work calls it at the end of
-    /// each [`Executor::turn`].
+    /// each [`Executor::time_slice`].
     fn give_way(&self) {}
     /// How long work goes on before it gives way: longer than [`SCHED_SLICE`] where other programs
     /// keep the processor.
-    fn turn(&self) -> Duration {
+    fn time_slice(&self) -> Duration {
         SCHED_SLICE
     }
     /// How many threads can run at once.

@@ -24,7 +24,7 @@ mod random_access;
 #[allow(unsafe_code)]
 mod sys;
 mod system;
-mod turn_length;
+mod time_slice;
 mod write_behind;
 
 pub use aligned::{AlignedBuf, DIRECT_ALIGN, FILE_BUFFERS};
@@ -40,7 +40,7 @@ pub use pool::BackgroundIo;
 pub use posix::PosixFs;
 pub use random_access::{PendingRead, RandomAccessFile, ReadBuffer};
 pub use system::{SystemClock, SystemEntropy, ThreadExecutor, thread_id};
-pub use turn_length::TurnLength;
+pub use time_slice::TimeSlice;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! State that background work shares: the jobs that run, their limits, and the wake-up of their
 //! threads.
 
-use super::long_readers::LongReaderLooks;
+use super::long_readers::LongReaderState;
 use super::saved_cache::SavedCacheState;
 use super::services::Services;
 use crate::family::backpressure::admission::Admission;
@@ -35,7 +35,7 @@ pub(crate) struct Background {
     /// The tables are to be opened by a thread of its own.
     pub(crate) opens_tables: AtomicBool,
     /// Looks for readers that keep much from going.
-    pub(crate) long_readers: LongReaderLooks,
+    pub(crate) long_readers: LongReaderState,
     /// When statistics were last written into the LOG, by the clock.
     pub(crate) dumped_us: AtomicU64,
 }

@@ -76,16 +76,16 @@ impl LongReader {
 
 /// When the background looked last, and of whom it told.
 #[derive(Debug)]
-pub(crate) struct LongReaderLooks {
+pub(crate) struct LongReaderState {
     looked_us: AtomicU64,
     /// Somebody may hold much.
     is_wanted: AtomicBool,
     told: Mutex<(u64, HashSet<(u64, bool)>)>,
 }
 
-impl Default for LongReaderLooks {
+impl Default for LongReaderState {
     fn default() -> Self {
-        LongReaderLooks {
+        LongReaderState {
             looked_us: AtomicU64::new(0),
             is_wanted: AtomicBool::new(false),
             told: Mutex::new(Rank::LEAF, (0, HashSet::new())),

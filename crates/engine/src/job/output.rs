@@ -21,7 +21,7 @@ use esker_cache::Priority;
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{Env, Lifetime, WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::table::{
-    CompressionThreads, FreshBlocks, Stage, StageClock, TableBuilder, TableBuilderOptions,
+    CompressionThreads, PrepopulateTarget, Stage, StageClock, TableBuilder, TableBuilderOptions,
     TableOptions, TableSummary,
 };
 use esker_format::key::user_key;
@@ -469,7 +469,7 @@ impl Outputs {
 
     /// Where new blocks go beside the file: `prepopulate_block_cache`. Those of a merge are the
     /// first to leave the cache again.
-    fn fresh_blocks(&self, options: &FamilyOptions) -> Option<FreshBlocks> {
+    fn fresh_blocks(&self, options: &FamilyOptions) -> Option<PrepopulateTarget> {
         use PrepopulateBlockCache::{Disable, FlushAndCompaction, FlushOnly};
         let priority = match (self.spec.reason, options.table.prepopulate_block_cache) {
             (_, Disable) | (TableFileReason::Compaction, FlushOnly) => return None,

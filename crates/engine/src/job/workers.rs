@@ -40,7 +40,7 @@ use crate::core::Core;
 use crate::health::{ErrorSource, HealthState};
 use crate::observe::{PerfApart, PerfLevel, set_perf_level};
 use crate::runtime::AtWork;
-use esker_env::{Ticking, Turn};
+use esker_env::{ThreadSlot, Ticking};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::Ordering;
 use esker_sync::{Arc, Mutex, Rank, Weak};
@@ -64,12 +64,12 @@ pub(crate) fn begin(core: &Arc<Core>) -> Result<Box<dyn Ticking>> {
     let own = Arc::downgrade(core);
     core.background.cv.start_with(move |look| {
         let own = Weak::clone(&own);
-        let body = move |turn: Turn| {
+        let body = move |slot: ThreadSlot| {
             with_core(&own, look, |core, at_work| {
-                look_and_work(core, at_work, turn)
+                look_and_work(core, at_work, slot)
             });
         };
-        if let Err(e) = executor.spawn_soon("esker-flush", Box::new(body))
+        if let Err(e) = executor.spawn_in_slot("esker-flush", Box::new(body))
             && let Some(services) = services.upgrade()
         {
             // The next tick looks without one.
@@ -105,10 +105,10 @@ fn guarded(core: &Core, what: &str, body: impl FnOnce()) {
 }
 
 /// Looks for work on a thread that a change has started, and does its part.
-fn look_and_work(core: &Arc<Core>, at_work: &mut AtWork, turn: Turn) {
+fn look_and_work(core: &Arc<Core>, at_work: &mut AtWork, slot: ThreadSlot) {
     let mut own = look(core, at_work, |_| true);
     if !own.is_empty() {
-        turn.end();
+        slot.release();
     }
     if needs_upkeep(core) {
         let handed_over = |job| hand_over(core, at_work, job);
@@ -159,9 +159,11 @@ fn hand_over_upkeep(core: &Arc<Core>, at_work: &AtWork) -> bool {
         return true;
     }
     let (own, another) = (Arc::downgrade(core), at_work.another());
-    let body = move |_turn| with_core(&own, another, |core, _| upkeep(core));
+    let body = move |_slot| with_core(&own, another, |core, _| upkeep(core));
     let executor = &core.services.env.executor;
-    executor.spawn_soon("esker-upkeep", Box::new(body)).is_ok()
+    executor
+        .spawn_in_slot("esker-upkeep", Box::new(body))
+        .is_ok()
 }
 
 /// Hands out the jobs that may start, until nothing changed meanwhile. Returns a flush for the

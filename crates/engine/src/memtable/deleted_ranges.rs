@@ -17,8 +17,8 @@
 //!   a range serves readers of the same count ([`crate::family::Family::view_and_epoch`]).
 //!
 //! A range that grew has the marks of all that it was made of, since writers may still hold the
-//! list with those. The next memtable takes the ranges over while no write is in flight: a switch makes
-//! no difference to readers.
+//! list with those. The next memtable takes the ranges over while no write is in flight: a switch
+//! makes no difference to readers.
 //!
 //! Thread-safety: any thread does anything. Readers and writers take no lock; of two threads that
 //! have a range to keep one gives it up.

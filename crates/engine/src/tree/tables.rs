@@ -11,7 +11,7 @@ use crate::runtime::work_signal::{self as signal, WorkSignal};
 use esker_cache::{Cache, CacheKey, CacheOptions, Pinned, Priority};
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::table::{
-    BlockCache, FreshBlocks, ReadContext, TableCursor, TableObserver, TableReader,
+    BlockCache, PrepopulateTarget, ReadContext, TableCursor, TableObserver, TableReader,
     TableReaderOptions, cache_name,
 };
 use esker_format::{FileNo, KeyOrder, Level, file_name};
@@ -283,7 +283,7 @@ impl Tables {
         &self,
         how: &TableSetting,
         priority: Priority,
-    ) -> Option<FreshBlocks> {
+    ) -> Option<PrepopulateTarget> {
         let (options, table) = (&how.options, &how.options.table);
         let in_cache = table.cache_index_and_filter_blocks;
         let filters = match table.cache_index_and_filter_blocks_with_high_priority {
@@ -291,7 +291,7 @@ impl Tables {
             false => Priority::Low,
         };
         let cache = options.cache.clone().filter(|_| !table.no_block_cache)?;
-        Some(FreshBlocks {
+        Some(PrepopulateTarget {
             cache,
             salt: self.salt,
             priority,

@@ -10,7 +10,7 @@
 //! before they sleep in the queue.
 //! Thread-safety: everything may be called by any thread.
 
-use esker_env::{Clock, TurnLength};
+use esker_env::{Clock, TimeSlice};
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::thread;
 use std::cell::Cell;
@@ -35,7 +35,7 @@ struct Writer {
     writes: Cell<u32>,
     yielded_ns: Cell<u64>,
     /// How long it runs before it yields.
-    turn: TurnLength,
+    slice: TimeSlice,
 }
 
 impl Writer {
@@ -45,7 +45,7 @@ impl Writer {
             counted_in_ms: Cell::new(None),
             writes: Cell::new(0),
             yielded_ns: Cell::new(0),
-            turn: TurnLength::new(SLICE_NS),
+            slice: TimeSlice::new(SLICE_NS),
         }
     }
 
@@ -184,12 +184,12 @@ impl WriterContention {
             }
             let now_ns = clock.now_ns();
             self.look_at_window(now_ns);
-            if now_ns.saturating_sub(writer.yielded_ns.get()) >= writer.turn.ns() {
+            if now_ns.saturating_sub(writer.yielded_ns.get()) >= writer.slice.ns() {
                 thread::yield_now();
                 let back_ns = clock.now_ns();
                 let away_ns = back_ns.saturating_sub(now_ns);
                 writer
-                    .turn
+                    .slice
                     .note_away(away_ns, back_ns, || clock.process_cpu_ns());
                 writer.yielded_ns.set(back_ns);
             }

@@ -11,9 +11,8 @@
 //!
 //! One thread ticks for all databases.
 //!
-//! Bodies that are to run soon take turns ([`Executor::spawn_soon`]): [`turns`] at once. Where the
-//! oldest that waits has waited for a tick, which a body that waits for another may cause, one more
-//! begins.
+//! Bodies share slots ([`Executor::spawn_in_slot`]), [`slots`] at once. Where the oldest that waits
+//! has waited for a tick, which a body that waits for another may cause, one more begins.
 //!
 //! **Other processes.** After a `fork` the child has none of the threads, and locks that another
 //! thread held stay taken. So the state belongs to a process number, and a child begins anew.
@@ -21,7 +20,9 @@
 //! Thread-safety: any thread.
 
 use super::process_cpu_ns;
-use crate::{Executor, JoinHandle, SCHED_SLICE, SoonBody, TICK, Tick, Ticking, Turn, TurnLength};
+use crate::{
+    Executor, JoinHandle, SCHED_SLICE, SlotBody, TICK, ThreadSlot, Tick, Ticking, TimeSlice,
+};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::handover::IdleThreads;
@@ -52,9 +53,9 @@ const PATIENCE: i32 = 9;
 const SLICE: Duration = Duration::from_millis(3);
 
 thread_local! {
-    /// When a thread took turns first, and its turns: a patient one waits for longer than others.
-    static TURN: (Instant, TurnLength) =
-        (Instant::now(), TurnLength::new(SCHED_SLICE.as_nanos() as u64));
+    /// When a thread gave way first, and its slices: a patient one waits for longer than others.
+    static SLICE_OF_THREAD: (Instant, TimeSlice) =
+        (Instant::now(), TimeSlice::new(SCHED_SLICE.as_nanos() as u64));
 }
 
 static CURRENT: ArcSwapOption<ProcessThreads> = ArcSwapOption::const_empty();
@@ -81,8 +82,8 @@ impl Executor for ThreadExecutor {
     ) -> Result<Box<dyn JoinHandle>> {
         ProcessThreads::current().spawn(name, true, body)
     }
-    fn spawn_soon(&self, name: &str, body: SoonBody) -> Result<()> {
-        ProcessThreads::current().spawn_soon(name, body)
+    fn spawn_in_slot(&self, name: &str, body: SlotBody) -> Result<()> {
+        ProcessThreads::current().spawn_in_slot(name, body)
     }
     fn tick(&self, tick: Tick) -> Result<Box<dyn Ticking>> {
         let threads = ProcessThreads::current();
@@ -91,14 +92,14 @@ impl Executor for ThreadExecutor {
     }
     fn give_way(&self) {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        TURN.with(|(begin, turn)| {
+        SLICE_OF_THREAD.with(|(begin, slice)| {
             let since = Instant::now();
             std::thread::yield_now();
-            turn.note_away(ns(since.elapsed()), ns(begin.elapsed()), process_cpu_ns);
+            slice.note_away(ns(since.elapsed()), ns(begin.elapsed()), process_cpu_ns);
         });
     }
-    fn turn(&self) -> Duration {
-        Duration::from_nanos(TURN.with(|(_, turn)| turn.ns()))
+    fn time_slice(&self) -> Duration {
+        Duration::from_nanos(SLICE_OF_THREAD.with(|(_, slice)| slice.ns()))
     }
     fn parallelism(&self) -> usize {
         esker_sync::thread::parallelism()
@@ -153,26 +154,26 @@ struct ProcessThreads {
     service: IdleThreads<ThreadTask>,
     patient: IdleThreads<ThreadTask>,
     timer: Mutex<Timer>,
-    soon: Mutex<SoonQueue>,
+    soon: Mutex<SlotQueue>,
 }
 
-/// A body that waits for its turn.
+/// A body that waits for a slot.
 struct WaitingBody {
     since: Instant,
     name: Box<str>,
-    body: SoonBody,
+    body: SlotBody,
 }
 
-/// Bodies that take turns.
+/// Bodies that share slots.
 #[derive(Default)]
-struct SoonQueue {
-    /// Turns that are taken.
+struct SlotQueue {
+    /// Slots that are taken.
     running: usize,
     waiting: VecDeque<WaitingBody>,
 }
 
-/// Turns that bodies take at once.
-fn turns() -> usize {
+/// Slots for bodies that share them.
+fn slots() -> usize {
     (2 * esker_sync::thread::parallelism()).clamp(4, 12)
 }
 
@@ -191,7 +192,7 @@ impl ProcessThreads {
             service: IdleThreads::new(IDLE_MAX),
             patient: IdleThreads::new(IDLE_MAX),
             timer: Mutex::new(Rank::LEAF, Timer::default()),
-            soon: Mutex::new(Rank::LEAF, SoonQueue::default()),
+            soon: Mutex::new(Rank::LEAF, SlotQueue::default()),
         }
     }
 
@@ -243,10 +244,10 @@ impl ProcessThreads {
         Ok(Box::new(Running(end)))
     }
 
-    fn spawn_soon(self: &Arc<Self>, name: &str, body: SoonBody) -> Result<()> {
+    fn spawn_in_slot(self: &Arc<Self>, name: &str, body: SlotBody) -> Result<()> {
         {
             let mut soon = self.soon.lock();
-            if soon.running >= turns() {
+            if soon.running >= slots() {
                 soon.waiting.push_back(WaitingBody {
                     since: Instant::now(),
                     name: name.into(),
@@ -256,33 +257,33 @@ impl ProcessThreads {
             }
             soon.running += 1;
         }
-        self.start_turn(name, body)
+        self.start_in_slot(name, body)
     }
 
-    /// Starts a body whose turn it is.
-    fn start_turn(self: &Arc<Self>, name: &str, body: SoonBody) -> Result<()> {
+    /// Starts a body that has a slot.
+    fn start_in_slot(self: &Arc<Self>, name: &str, body: SlotBody) -> Result<()> {
         let own = Arc::clone(self);
-        let started = self.spawn(name, false, Box::new(move || own.take_turns(body)));
+        let started = self.spawn(name, false, Box::new(move || own.run_in_slot(body)));
         started
             .map(drop)
             .inspect_err(|_| self.soon.lock().running -= 1)
     }
 
-    /// Runs a body, and then those that wait, until one ends its turn before its end.
-    fn take_turns(self: &Arc<Self>, first: SoonBody) {
+    /// Runs a body, and then those that wait, until one gives its slot back before its end.
+    fn run_in_slot(self: &Arc<Self>, first: SlotBody) {
         let mut next = Some(first);
         while let Some(body) = next.take() {
             let is_over = Arc::new(AtomicBool::new(false));
             let (own, over) = (Arc::clone(self), Arc::clone(&is_over));
-            let turn = Turn::new(move || {
+            let slot = ThreadSlot::new(move || {
                 over.store(true, Ordering::Relaxed);
-                own.hand_turn_over();
+                own.hand_slot_over();
             });
-            let outcome = catch_unwind(AssertUnwindSafe(|| body(turn)));
+            let outcome = catch_unwind(AssertUnwindSafe(|| body(slot)));
             if !is_over.load(Ordering::Relaxed) {
                 if outcome.is_err() {
-                    self.hand_turn_over();
-                } else if let Some(waiting) = self.next_turn() {
+                    self.hand_slot_over();
+                } else if let Some(waiting) = self.next_in_slot() {
                     set_name(&waiting.name);
                     next = Some(waiting.body);
                 }
@@ -293,8 +294,8 @@ impl ProcessThreads {
         }
     }
 
-    /// Ends a turn, or gives it to the body that waits longest.
-    fn next_turn(&self) -> Option<WaitingBody> {
+    /// Gives a slot back, or to the body that waits longest.
+    fn next_in_slot(&self) -> Option<WaitingBody> {
         let mut soon = self.soon.lock();
         let next = soon.waiting.pop_front();
         if next.is_none() {
@@ -303,16 +304,16 @@ impl ProcessThreads {
         next
     }
 
-    /// Ends a turn, and has another thread begin the next.
-    fn hand_turn_over(self: &Arc<Self>) {
-        if let Some(WaitingBody { name, body, .. }) = self.next_turn() {
+    /// Gives a slot back, and has another thread begin the next body.
+    fn hand_slot_over(self: &Arc<Self>) {
+        if let Some(WaitingBody { name, body, .. }) = self.next_in_slot() {
             // Where no thread can be had, its owner asks again at the next tick.
-            let _not_now = self.start_turn(&name, body);
+            let _not_now = self.start_in_slot(&name, body);
         }
     }
 
-    /// Begins the body that waits longest where that has been a tick: those whose turn it is may
-    /// wait for it.
+    /// Begins the body that waits longest where that has been a tick: those that have
+    /// slots may wait for it.
     fn start_overdue(self: &Arc<Self>) {
         let overdue = {
             let mut soon = self.soon.lock();
@@ -323,7 +324,7 @@ impl ProcessThreads {
             first
         };
         if let Some(WaitingBody { name, body, .. }) = overdue {
-            let _not_now = self.start_turn(&name, body);
+            let _not_now = self.start_in_slot(&name, body);
         }
     }
 

@@ -12,10 +12,9 @@ use super::builder_index::IndexEntries;
 use super::filter_builder::TableFilterBuilder;
 use super::options::{IndexShortening, IndexType, TableBuilderOptions};
 use super::parallel::ParallelCompression;
+use super::samples::UnsampledBlocks;
 use super::stages::{Stage, lap};
-use esker_codec::compress::{
-    Codec, Compressor, Dictionary, finalize_dictionary, property_v7, train_dictionary,
-};
+use esker_codec::compress::{Codec, Compressor, Dictionary, property_v7};
 use esker_env::WritableFile;
 use esker_format::block::{BlockBuilder, HashIndexBuilder, IndexForm};
 use esker_format::footer::{BLOCK_TRAILER_LEN, BlockHandle, Footer};
@@ -50,14 +49,6 @@ pub struct TableSummary {
     pub bounds: Option<(InternalKey, InternalKey)>,
     /// Smallest and largest sequence of entries and tombstones; `None` when there are none.
     pub seqs: Option<(Seq, Seq)>,
-}
-
-/// Data blocks that wait for the dictionary.
-#[derive(Debug, Default)]
-struct UnsampledBlocks {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    limit: u64,
 }
 
 /// Bytes that the builders of all tables that are being written in this process hold, beside the
@@ -539,7 +530,7 @@ impl TableBuilder {
             return Ok(());
         };
         self.lap(Stage::Merge);
-        if let Some(bytes) = self.make_dictionary(&buffered)? {
+        if let Some(bytes) = buffered.dictionary(&self.options)? {
             let dict = Dictionary::new(bytes)?;
             let options = self.options.compression_opts.clone();
             self.compressor = Compressor::new(self.options.compression, options, Some(&dict))?;
@@ -552,39 +543,6 @@ impl TableBuilder {
             start = end;
         }
         Ok(())
-    }
-
-    /// Samples blocks evenly; trains with zstd where asked, else the samples are the dictionary.
-    fn make_dictionary(&self, buffered: &UnsampledBlocks) -> Result<Option<Vec<u8>>> {
-        let o = &self.options.compression_opts;
-        let max = o.max_dict_bytes as usize;
-        let train = self.options.compression == Codec::Zstd && o.zstd_max_train_bytes > 0;
-        let wanted = if train {
-            o.zstd_max_train_bytes as usize
-        } else {
-            max
-        };
-        let step = buffered.bytes.len().div_ceil(wanted.max(1)).max(1);
-        let (mut samples, mut sizes) = (Vec::new(), Vec::new());
-        for i in (0..buffered.ends.len()).step_by(step) {
-            let start = if i == 0 { 0 } else { buffered.ends[i - 1] };
-            let room = wanted - samples.len();
-            let block = &buffered.bytes[start..buffered.ends[i]];
-            let taken = &block[..block.len().min(room)];
-            if taken.is_empty() {
-                break;
-            }
-            samples.extend_from_slice(taken);
-            sizes.push(taken.len());
-        }
-        if !train {
-            return Ok((!samples.is_empty()).then_some(samples));
-        }
-        if o.use_zstd_dict_trainer {
-            train_dictionary(&samples, &sizes, max)
-        } else {
-            finalize_dictionary(&samples, &sizes, max, o.level)
-        }
     }
 
     /// Bytes written and buffered so far: what the file will have, without its tail.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The cache that gets the blocks of a new table.
 #[derive(Clone, Debug)]
-pub struct FreshBlocks {
+pub struct PrepopulateTarget {
     /// The cache.
     pub cache: Arc<BlockCache>,
     /// As in [`super::TableReaderOptions::cache_salt`].
@@ -28,7 +28,7 @@ pub struct FreshBlocks {
     pub observer: Option<Arc<dyn TableObserver>>,
 }
 
-impl FreshBlocks {
+impl PrepopulateTarget {
     /// Puts a data block into the cache. One that cannot be parsed is left to readers.
     pub(super) fn keep_data(&self, file: FileNo, handle: BlockHandle, raw: &[u8]) {
         if let Ok(block) = Block::parse_data(raw.to_vec()) {

@@ -1,6 +1,8 @@
 //! RocksDB's block-based table options, and what a reader and a builder are told beside them.
 
-use super::{BlockCache, CompressionThreads, FreshBlocks, StageClock, TableObserver, WalkLengths};
+use super::{
+    BlockCache, CompressionThreads, PrepopulateTarget, StageClock, TableObserver, WalkLengths,
+};
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, CompressionOptions};
 
@@ -234,7 +236,7 @@ pub struct TableBuilderOptions {
     /// Threads that compress data blocks.
     pub compressors: Option<CompressionThreads>,
     /// Gets the blocks as they are written.
-    pub fresh: Option<FreshBlocks>,
+    pub fresh: Option<PrepopulateTarget>,
 }
 
 impl Default for TableBuilderOptions {

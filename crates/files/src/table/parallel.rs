@@ -1,8 +1,9 @@
 //! Compression of a table's blocks on several threads (`parallel_threads`).
 //!
 //! The builder collects blocks into groups, hands these over, and takes them back in the same order
-//! before it writes them: the file has the bytes that one thread alone would have written. A builder
-//! that has to wait for a group which no thread has begun compresses it itself, so it needs none.
+//! before it writes them: the file has the bytes that one thread alone would have written. A
+//! builder that has to wait for a group which no thread has begun compresses it itself, so it needs
+//! none.
 //!
 //! Invariants: a group is in one state of [`GroupState`]; groups are taken in the order in which
 //! they were handed over. Thread-safety: one builder; each thread has a compressor of its own.
@@ -120,13 +121,13 @@ struct SharedQueue {
 }
 
 /// Gives back a group whose thread panicked.
-struct BegunGroup<'q> {
+struct GroupGuard<'q> {
     shared: &'q SharedQueue,
     number: usize,
     result: Result<BlockGroup>,
 }
 
-impl Drop for BegunGroup<'_> {
+impl Drop for GroupGuard<'_> {
     fn drop(&mut self) {
         let lost = Err(Error::aborted("a thread that compressed blocks was lost"));
         let result = std::mem::replace(&mut self.result, lost);
@@ -151,7 +152,7 @@ impl SharedQueue {
                 self.offered.wait(&mut queue);
             };
             drop(queue);
-            let mut begun = BegunGroup {
+            let mut begun = GroupGuard {
                 shared: self,
                 number,
                 result: Err(Error::aborted("a thread that compressed blocks was lost")),

@@ -13,11 +13,11 @@
 //! stages' processor times add up to the job's. What threads that read and write in the background
 //! took is charged to the stage that they worked for; it has no wall time.
 //!
-//! A job knows the time at each boundary, so it takes turns there: after [`Executor::turn`] of work
-//! it lets others have the processor. The kernel has turns of its own, and sees that one is over when
-//! a timer ticks, which may be every four milliseconds, or when somebody wakes up; a writer that
-//! woke up a moment too early would wait for that. What goes by meanwhile is merging that takes no
-//! processor.
+//! A job knows the time at each boundary, so it gives way there: after [`Executor::time_slice`] of
+//! work it lets others have the processor. The kernel has slices of its own, and sees that one is
+//! over when a timer ticks, which may be every four milliseconds, or when somebody wakes up; a
+//! writer that woke up a moment too early would wait for that. What goes by meanwhile is merging
+//! that takes no processor.
 //!
 //! Thread-safety: one thread uses it at a time, not always the same.
 
@@ -204,7 +204,10 @@ impl StageClock {
 
     fn begin_turn(&self, now: u64) {
         self.last.store(now, Relaxed);
-        let turn = self.executor.as_ref().map_or(SCHED_SLICE, |e| e.turn());
+        let turn = self
+            .executor
+            .as_ref()
+            .map_or(SCHED_SLICE, |e| e.time_slice());
         self.turn_ends
             .store(now + self.clock.ticks_of(turn), Relaxed);
     }

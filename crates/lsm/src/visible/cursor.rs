@@ -2,8 +2,8 @@
 //! of. The moves are in the parent, [`super::forward`] and [`super::backward`].
 
 use super::deleted::DeletedRange;
+use super::deleted_walk::DeletedWalk;
 use super::hidden::HiddenCount;
-use super::known::DeletedWalk;
 use super::notes::Notes;
 use super::options::{VisibleCounters, VisibleOptions};
 use crate::merge_operator::{self, Base, full_merge};
@@ -292,7 +292,11 @@ impl<C: Cursor> VisibleCursor<C> {
             notes.begin_walk();
         }
         if self.walks_deleted {
-            self.forget_deleted();
+            // The walk before did not end.
+            self.walks_deleted = false;
+            if let Some(known) = &mut self.known {
+                known.reset();
+            }
         }
         self.prefix = match target {
             Some(target) if self.options.prefix_same_as_start => self.options.prefix_of(target),

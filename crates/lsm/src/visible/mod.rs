@@ -13,11 +13,13 @@
 mod backward;
 mod cursor;
 mod deleted;
+mod deleted_walk;
 mod forward;
 mod hidden;
 mod known;
 mod notes;
 mod options;
+mod past_deleted;
 
 pub use cursor::VisibleCursor;
 pub use deleted::DeletedRange;

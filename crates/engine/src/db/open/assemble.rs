@@ -4,7 +4,7 @@
 //! Used by one thread, the one that opens.
 
 use super::Opening;
-use crate::core::long_readers::LongReaderLooks;
+use crate::core::long_readers::LongReaderState;
 use crate::core::{Admin, Background, BudgetPart, Core, Identity, ReadCore, SavedCacheState};
 use crate::core::{Services, Trees};
 use crate::family::backpressure::admission::Admission;
@@ -168,7 +168,7 @@ impl Opening {
             compaction_abort: CompactionAbort::default(),
             saved_cache: SavedCacheState::new(self.db.save_block_cache && !self.is_read_only()),
             slot_wanted: AtomicU64::new(0),
-            long_readers: LongReaderLooks::default(),
+            long_readers: LongReaderState::default(),
             opens_tables: AtomicBool::new(self.opens_tables_later()),
             dumped_us: AtomicU64::new(env.clock.now_us()),
         };

@@ -3,7 +3,7 @@
 //! A thread that yields has the processor again once those that wait for it have had their turns.
 //! Threads of this process work for a moment and sleep. One of another program that computes keeps
 //! the processor for the kernel's whole slice, some milliseconds: who yields to it every 150
-//! microseconds has a twentieth of the processor. So turns double while yields take that long and
+//! microseconds has a twentieth of the processor. So slices double while yields take that long and
 //! the process does not have the processors itself, and halve otherwise.
 //!
 //! Thread-safety: any thread; where two change a length at once, one change is lost.
@@ -12,14 +12,14 @@ use esker_sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Yields that take so long may be to another program.
 const LONG_NS: u64 = 2_000_000;
-/// No turn is longer: the kernel has ended it by then.
+/// No slice is longer: the kernel has ended it by then.
 const LONGEST_NS: u64 = 20_000_000;
 /// A process that has this part of the processors yields to itself.
 const OWN_PART: f64 = 0.75;
 
-/// The length of turns.
+/// The length of the time slices of a thread.
 #[derive(Debug)]
-pub struct TurnLength {
+pub struct TimeSlice {
     shortest_ns: u64,
     ns: AtomicU64,
     /// When a yield last took long, by the clock, and the processor time of the process then.
@@ -27,10 +27,10 @@ pub struct TurnLength {
     process_ns: AtomicU64,
 }
 
-impl TurnLength {
-    /// Turns that are so long where no other program computes.
+impl TimeSlice {
+    /// Slices that are so long where no other program computes.
     pub const fn new(shortest_ns: u64) -> Self {
-        TurnLength {
+        TimeSlice {
             shortest_ns,
             ns: AtomicU64::new(shortest_ns),
             looked_ns: AtomicU64::new(0),
@@ -38,7 +38,7 @@ impl TurnLength {
         }
     }
 
-    /// The length of the next turn, in nanoseconds.
+    /// The length of the next slice, in nanoseconds.
     #[inline]
     pub fn ns(&self) -> u64 {
         self.ns.load(Relaxed)
@@ -77,7 +77,7 @@ mod tests {
     /// Turns after `yields` of four milliseconds, of a process with this part of the processors;
     /// and the part of the time that a thread of it worked.
     fn after(yields: u64, part: f64) -> (u64, f64) {
-        let turn = TurnLength::new(150_000);
+        let turn = TimeSlice::new(150_000);
         let (mut now, mut worked) = (1, 0);
         for _ in 0..yields {
             worked += turn.ns();
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn turns_are_short_again_where_yields_are() {
-        let turn = TurnLength::new(150_000);
+        let turn = TimeSlice::new(150_000);
         for n in 1..30 {
             turn.note_away(4 * MS, n * 10 * MS, || n * MS);
         }
