@@ -24,6 +24,9 @@ fn open(changes: &str) -> (tempfile::TempDir, Db) {
     (dir, db)
 }
 
+/// Keys in their order, by a walk of an iterator.
+type Walk = fn(DbIterator) -> Vec<Vec<u8>>;
+
 fn backward(mut it: DbIterator) -> Vec<Vec<u8>> {
     let mut keys = Vec::new();
     it.seek_to_last();
@@ -53,7 +56,7 @@ fn passed<T>(read: impl FnOnce() -> T) -> (T, u64) {
 #[test]
 fn later_walks_go_past_them_in_both_directions() {
     for first_is_forward in [true, false] {
-        let mut walks: [fn(DbIterator) -> Vec<Vec<u8>>; 2] = [forward, backward];
+        let mut walks: [Walk; 2] = [forward, backward];
         if !first_is_forward {
             walks.reverse();
         }

@@ -286,9 +286,10 @@ impl Tables {
     ) -> Option<PrepopulateTarget> {
         let (options, table) = (&how.options, &how.options.table);
         let in_cache = table.cache_index_and_filter_blocks;
-        let filters = match table.cache_index_and_filter_blocks_with_high_priority {
-            true => Priority::High,
-            false => Priority::Low,
+        let filters = if table.cache_index_and_filter_blocks_with_high_priority {
+            Priority::High
+        } else {
+            Priority::Low
         };
         let cache = options.cache.clone().filter(|_| !table.no_block_cache)?;
         Some(PrepopulateTarget {
