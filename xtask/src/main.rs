@@ -15,6 +15,7 @@
 //! with `--links` under the names `ldb` and `sst_dump`, too; `--uninstall` removes what it
 //! installed;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
+//! `cargo xtask bounded` runs many databases in a control group of little memory;
 //! `cargo xtask guide` runs the commands of `docs/guide`;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
 //! `cargo xtask sanitize thread|address` runs the Rust tests under a sanitizer;
@@ -28,6 +29,7 @@
 //! with some codecs.
 
 mod bench_scripts;
+mod bounded;
 mod builds;
 mod calls;
 mod capi;
@@ -121,6 +123,7 @@ fn main() -> ExitCode {
         ["capi", "--against", header] => capi::compare(&root(), Path::new(header)),
         ["capi", "--symbols", library] => symbols::check(&root(), Path::new(library)),
         ["examples", rest @ ..] => examples::run(&root(), rest),
+        ["bounded", rest @ ..] => bounded::run(&root(), rest),
         ["guide", rest @ ..] => guide::run(&root(), rest),
         ["fuzz", rest @ ..] => trials::fuzz(&root(), rest),
         ["page", "--publish", rest @ ..] => publish::run(&root(), rest),
@@ -133,7 +136,7 @@ fn main() -> ExitCode {
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME] | package | minimum | lean"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | bounded [--limit MB] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME] | package | minimum | lean"
             );
             return ExitCode::from(2);
         }

@@ -73,6 +73,7 @@ pub use memory::{
     BudgetDecision, BudgetReason, BudgetSide, BudgetSlopes, BudgetSource, BudgetState,
     MemoryBudget, MemoryBudgetOptions, SstFileManager, WriteBufferManager,
 };
+pub use memtable::memtable_arenas;
 pub use metadata::{
     BlobMeta, ExportedFiles, FamilyMeta, FamilyMetaOptions, LevelMeta, LiveFileMeta,
 };

@@ -19,6 +19,18 @@ pub(crate) struct SnapshotList {
 struct SnapshotCount {
     count: usize,
     taken_unix: u64,
+    /// The thread that took the first.
+    thread: u64,
+}
+
+/// A sequence that snapshots hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeldSnapshot {
+    pub(crate) seq: Seq,
+    /// Seconds since the Unix epoch.
+    pub(crate) taken_unix: u64,
+    /// The thread that took it, as the system numbers it.
+    pub(crate) thread: u64,
 }
 
 impl SnapshotList {
@@ -31,12 +43,14 @@ impl SnapshotList {
     /// Holds the sequence that `latest` gives; it is asked under the list's lock, so that a
     /// compaction that lists the snapshots afterwards cannot miss this one.
     pub(crate) fn take(self: &Arc<Self>, unix: u64, latest: impl FnOnce() -> Seq) -> Snapshot {
+        let thread = esker_env::thread_id();
         let mut held = self.held.lock();
         let seq = latest();
         held.entry(seq)
             .or_insert(SnapshotCount {
                 count: 0,
                 taken_unix: unix,
+                thread,
             })
             .count += 1;
         Snapshot(Arc::new(SnapshotInner {
@@ -49,6 +63,17 @@ impl SnapshotList {
     /// The sequences held, ascending, without repeats.
     pub(crate) fn sequences(&self) -> Vec<Seq> {
         self.held.lock().keys().copied().collect()
+    }
+
+    /// The snapshots, the oldest first.
+    pub(crate) fn held(&self) -> Vec<HeldSnapshot> {
+        let held = self.held.lock();
+        let each = held.iter().map(|(seq, held)| HeldSnapshot {
+            seq: *seq,
+            taken_unix: held.taken_unix,
+            thread: held.thread,
+        });
+        each.collect()
     }
 
     /// How many snapshots are held.

@@ -9,7 +9,7 @@
 
 use crate::family::FamilyHandle;
 use crate::job::ingest::UNKNOWN_FAMILY;
-use crate::job::output::{Placement, codec_for};
+use crate::job::output::{Placement, codec_for, compression_for, compressors_for};
 use crate::options::Options;
 use crate::options::check as check_options;
 use crate::options::collector::Collectors;
@@ -122,20 +122,20 @@ impl SstFileWriter {
         let db = options.db.resolve();
         let family = options.family.clone().resolve();
         // The last entry of a list by level counts, as for the deepest level.
-        let (compression, compression_opts) = codec_for(
-            &family,
-            Placement {
-                level: Level(u8::MAX),
-                base: Level::L0,
-                bottommost: true,
-                uncompressed: false,
-            },
-        );
+        let placement = Placement {
+            level: Level(u8::MAX),
+            base: Level::L0,
+            bottommost: true,
+            uncompressed: false,
+        };
+        let (compression, compression_opts) = codec_for(&family, placement);
+        let threads = compression_for(&family, placement).1.parallel_threads;
         let table = TableBuilderOptions {
             order: family.comparator.clone(),
             table: family.table.to_table_options(),
             compression,
             compression_opts,
+            compressors: compressors_for(threads, &env),
             prefix_extractor: family.prefix_extractor.clone(),
             family: UNKNOWN_FAMILY,
             family_name: String::new(),

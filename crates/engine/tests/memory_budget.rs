@@ -165,12 +165,16 @@ fn databases_share_a_budget() -> Result<()> {
 
 #[test]
 fn a_fixed_split_stays_as_it_is() -> Result<()> {
-    let split = [
-        ("memory_budget", "16m"),
-        ("memory_budget_cache_percent", "25"),
-        ("memory_budget_fixed", "true"),
-    ];
-    let db = Db::open("/db", options(&split)?)?;
+    let mut split = MemoryBudgetOptions::with_total(16 * MB);
+    split.cache_percent = 25;
+    split.is_fixed = true;
+    // The options of these names have no effect.
+    let mut options = options(&[
+        ("memory_budget_cache_percent", "75"),
+        ("memory_budget_fixed", "false"),
+    ])?;
+    options.db.shared_memory_budget = Some(MemoryBudget::new(split));
+    let db = Db::open("/db", options)?;
     let budget = db.memory_budget().expect("it was set");
     budget.set_interval(Duration::from_millis(1));
     for n in 0..20_000u64 {

@@ -20,6 +20,11 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn thread_cpu_ns(&self) -> u64 {
         0
     }
+    /// Nanoseconds of processor time that all threads of the process took; 0 where that is not
+    /// known.
+    fn process_cpu_ns(&self) -> u64 {
+        0
+    }
     /// The cheapest counter there is that ticks evenly, for the time between two readings:
     /// nanoseconds where a machine has nothing better. It may be a little behind another thread's
     /// reading.
@@ -44,6 +49,35 @@ pub trait JoinHandle: Send {
     fn join(self: Box<Self>);
 }
 
+/// A body that runs in a slot ([`Executor::spawn_in_slot`]).
+pub type SlotBody = Box<dyn FnOnce(ThreadSlot) + Send>;
+
+/// The slot of a body, which is free again with its end, or before.
+#[derive(Default)]
+pub struct ThreadSlot(Option<Box<dyn FnOnce() + Send>>);
+
+impl ThreadSlot {
+    /// A slot; `end` is called where it is given back before the body ends.
+    pub fn new(end: impl FnOnce() + Send + 'static) -> Self {
+        ThreadSlot(Some(Box::new(end)))
+    }
+
+    /// Gives it back: the next body begins, and this one goes on.
+    pub fn release(self) {
+        if let Some(end) = self.0 {
+            end();
+        }
+    }
+}
+
+impl fmt::Debug for ThreadSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ThreadSlot")
+            .field(&self.0.is_some())
+            .finish()
+    }
+}
+
 /// Something to do again and again. It returns soon and does not panic.
 pub type Tick = Arc<dyn Fn() + Send + Sync>;
 
@@ -54,7 +88,7 @@ pub trait Ticking: Send {}
 pub const TICK: Duration = Duration::from_secs(1);
 
 /// How long a thread of an [`Executor`] works before it lets others go on that wait for a
-/// processor.
+/// processor, where these are of the same process.
 pub const SCHED_SLICE: Duration = Duration::from_micros(150);
 
 /// Where threads come from.
@@ -73,6 +107,12 @@ pub trait Executor: Send + Sync + fmt::Debug {
     ) -> Result<Box<dyn JoinHandle>> {
         self.spawn(name, body)
     }
+    /// Runs it in one of a few slots, perhaps after others: a process with thousands of databases
+    /// does not have thousands of threads. A body gives its slot back before long work.
+    fn spawn_in_slot(&self, name: &str, body: SlotBody) -> Result<()> {
+        self.spawn(name, Box::new(move || body(ThreadSlot::default())))
+            .map(drop)
+    }
     /// Calls `tick` about once a [`TICK`], on a thread that may tick for others too.
     fn tick(&self, tick: Tick) -> Result<Box<dyn Ticking>> {
         let ticker = Arc::new(Ticker::default());
@@ -80,9 +120,14 @@ pub trait Executor: Send + Sync + fmt::Debug {
         self.spawn("esker-timer", Box::new(move || theirs.run(&tick)))?;
         Ok(Box::new(ThreadTicker(ticker)))
     }
-    /// Lets threads go on that wait for the caller's processor. Long work calls it about once a
-    /// [`SCHED_SLICE`].
+    /// Lets threads go on that wait for the caller's processor. Long work calls it at the end of
+    /// each [`Executor::time_slice`].
     fn give_way(&self) {}
+    /// How long work goes on before it gives way: longer than [`SCHED_SLICE`] where other programs
+    /// keep the processor.
+    fn time_slice(&self) -> Duration {
+        SCHED_SLICE
+    }
     /// How many threads can run at once.
     fn parallelism(&self) -> usize;
 }

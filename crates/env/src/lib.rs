@@ -24,6 +24,7 @@ mod random_access;
 #[allow(unsafe_code)]
 mod sys;
 mod system;
+mod time_slice;
 mod write_behind;
 
 pub use aligned::{AlignedBuf, DIRECT_ALIGN, FILE_BUFFERS};
@@ -38,7 +39,8 @@ pub use memory_limit::MemoryLimit;
 pub use pool::BackgroundIo;
 pub use posix::PosixFs;
 pub use random_access::{PendingRead, RandomAccessFile, ReadBuffer};
-pub use system::{SystemClock, SystemEntropy, ThreadExecutor};
+pub use system::{SystemClock, SystemEntropy, ThreadExecutor, thread_id};
+pub use time_slice::TimeSlice;
 
 use std::sync::Arc;
 

@@ -490,6 +490,7 @@ pub fn session_plan(flags: &Flags) -> SessionPlan {
         prefix_same_as_start: flags.flag("prefix_same_as_start"),
         auto_prefix_mode: flags.flag("auto_prefix_mode"),
         tailing: flags.flag("use_tailing_iterator"),
+        auto_refresh: flags.flag("auto_refresh_iterator_with_snapshot"),
         explicit_snapshot: flags.flag("explicit_snapshot"),
         lock_timeout_ms: flags.int("transaction_lock_timeout"),
         set_snapshot: flags.flag("transaction_set_snapshot"),

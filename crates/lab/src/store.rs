@@ -139,6 +139,8 @@ pub struct SessionPlan {
     pub auto_prefix_mode: bool,
     /// Iterators are tailing.
     pub tailing: bool,
+    /// Iterators at a snapshot go on to newer views.
+    pub auto_refresh: bool,
     /// Iterators have a snapshot of their own.
     pub explicit_snapshot: bool,
     /// Milliseconds that a pessimistic transaction waits for a lock.

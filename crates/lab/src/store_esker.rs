@@ -235,6 +235,7 @@ impl Store for EskerStore {
         read.prefix_same_as_start = plan.prefix_same_as_start;
         read.auto_prefix_mode = plan.auto_prefix_mode;
         read.tailing = plan.tailing;
+        read.auto_refresh_iterator_with_snapshot = plan.auto_refresh;
         Ok(EskerSession {
             db: self.first().clone(),
             family: self.all[0].families[0].clone(),

@@ -23,9 +23,9 @@ pub enum FilterValue<'a> {
 pub enum Decision {
     /// Keep it.
     Keep,
-    /// Turn it into a deletion (dropped where nothing lies below).
+    /// ThreadSlot it into a deletion (dropped where nothing lies below).
     Remove,
-    /// Turn it into a single deletion: for keys that are written at most once.
+    /// ThreadSlot it into a single deletion: for keys that are written at most once.
     Purge,
     /// Replace it by the plain value in the output buffer.
     ChangeValue,

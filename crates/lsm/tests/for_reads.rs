@@ -16,6 +16,7 @@ fn paid(debt_ns: u64) -> PickContext {
         reads: ReadDemand {
             debt_ns,
             merge_pace: None,
+            writers_rest: false,
         },
         ..NOW
     }

@@ -11,6 +11,7 @@
 
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Rank};
 use esker_sync::CachePadded;
+use esker_sync::memory::Gauge;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
@@ -23,6 +24,9 @@ const _: () = assert!(size_of::<Block>() <= BLOCK_HEAD);
 const HUGE_PAGE: usize = 2 << 20;
 const SHARDS_MAX: usize = 16;
 const BLOCK_BYTES_MIN: usize = 4 << 10;
+
+/// Bytes of all arenas of this process.
+pub static ARENAS: Gauge = Gauge::new();
 
 /// How an index takes memory from the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +167,7 @@ impl Arena {
         };
         blocks.push(OwnedBlock { start, layout });
         self.reserved.fetch_add(size, Ordering::Relaxed);
+        ARENAS.add(size);
         block
     }
 }
@@ -205,6 +210,7 @@ fn try_bump(block: *mut Block, len: usize) -> Option<NonNull<u8>> {
 impl Drop for Arena {
     fn drop(&mut self) {
         for block in self.blocks.get_mut().drain(..) {
+            ARENAS.take(block.layout.size());
             // SAFETY: the block was allocated with this layout, and no borrow outlives a dropped
             // arena.
             unsafe { dealloc(block.start.as_ptr(), block.layout) };

@@ -455,7 +455,9 @@ impl<O: IndexOrder> TreeIndex<O> {
         };
         let added = self.insert(self.leaf_for(sought), sought, slot);
         if added {
-            self.len.fetch_add(1, Memory::Relaxed);
+            // In one order with what callers read afterwards: a thread that counts and then
+            // searches finds the entry, or the caller finds what that thread wrote before.
+            self.len.fetch_add(1, Memory::SeqCst);
         }
         added
     }

@@ -19,6 +19,7 @@
 mod address;
 mod connection;
 mod databases;
+mod free_pages;
 mod listener;
 mod memory;
 mod page;

@@ -127,6 +127,7 @@ impl ProcessBudget {
         let source = LimitSource { switch, heap };
         let (bytes, from) = source.read()?;
         let mut options = MemoryBudgetOptions::with_total(bytes);
+        options.is_of_process = true;
         if !matches!(switch, MemorySwitch::Bytes(_)) {
             options.source = Some(Arc::new(source));
         }

@@ -9,6 +9,7 @@
 use crate::address::StatsAddress;
 use crate::connection::{Connection, Progress, response};
 use crate::databases::{Databases, OpenDatabase};
+use crate::free_pages;
 use crate::listener::listen;
 use crate::memory::log_budget;
 use crate::request::View;
@@ -87,6 +88,7 @@ impl Server {
 /// for it; what is wrong with them is a warning in its LOG.
 pub fn opened(db: &Db) -> OpenDatabase {
     log_budget(db);
+    free_pages::watch();
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     let server = SERVER.get_or_init(|| {
         let switches = switches();

@@ -1,6 +1,6 @@
 //! System calls that no safe wrapper offers. The only unsafe code of this crate.
 
-use std::ffi::{CStr, CString, OsString, c_char};
+use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -93,4 +93,28 @@ pub(crate) fn children_give_up_descriptors() {
         // there.
         unsafe { libc::pthread_atfork(None, None, Some(give_up_descriptors)) };
     });
+}
+
+/// Has the allocator of this process give free pages back: jemalloc, where the program brings it,
+/// else that of glibc. Others are left alone.
+pub(crate) fn give_back_free_pages() {
+    type Control =
+        extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
+    type Trim = extern "C" fn(usize) -> c_int;
+    let symbol = |name: &CStr| {
+        // SAFETY: the name ends with NUL, and the handle stands for all libraries that are loaded.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    };
+    let (control, trim) = (symbol(c"mallctl"), symbol(c"malloc_trim"));
+    if !control.is_null() {
+        // SAFETY: the function of this name is jemalloc's, which documents its signature.
+        let control: Control = unsafe { std::mem::transmute(control) };
+        // 4096 stands for all arenas.
+        let none = std::ptr::null_mut();
+        control(c"arena.4096.decay".as_ptr(), none, none.cast(), none, 0);
+    } else if !trim.is_null() {
+        // SAFETY: as above; this one is of glibc.
+        let trim: Trim = unsafe { std::mem::transmute(trim) };
+        trim(0);
+    }
 }

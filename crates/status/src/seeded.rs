@@ -123,6 +123,12 @@ catalogue! {
     GroupsOutOfOrder, "groups-out-of-order", Schedules, Threads, "A group is visible before the one in front of it.";
     ConvertedIntoLater, "converted-into-later", Model, Reading,
         "A range deletion of an old snapshot goes into a memtable that begins after it.";
+    DeletedRangeWidened, "deleted-range-widened", Model, Reading,
+        "The range that a walk found deleted holds the key that it showed next.";
+    DeletedRangeForAll, "deleted-range-for-all", Model, Reading,
+        "A snapshot from before a range was deleted goes past it.";
+    DeletedRangeKept, "deleted-range-kept", Model, Reading,
+        "A range that is known to be deleted stays so when a key in it is written again.";
     PublishBesideFollower, "publish-beside-follower", Schedules, Threads, "A group is visible while a follower inserts its own batch.";
     ManifestNotSynced, "manifest-not-synced", Crashes, Manifest, "A change of the tree is shown before the MANIFEST is synced.";
     ManifestAfterFailure, "manifest-after-failure", Faults, Manifest, "A MANIFEST whose append failed is appended to again.";
@@ -211,6 +217,7 @@ catalogue! {
     RepairLogsAgain, "repair-logs-again", Repairs, Log, "A repaired database replays logs that are in tables.";
     RepairReadFailureIsDamage, "repair-read-failure-is-damage", Repairs, Tables, "A failed read is damage to repair.";
     BudgetForgetsReaders, "budget-forgets-readers", Model, Reading, "A memory budget does not count what open tables hold.";
+    BudgetCountsTwice, "budget-counts-twice", Model, Reading, "A memory budget counts what open tables hold twice.";
     SavedBlockShifted, "saved-block-shifted", Model, Reading, "A block that is loaded again gets the name of the one before it.";
     TierNamesCollide, "tier-names-collide", Model, Reading, "Blocks of two tables have one name in the second tier of the cache.";
     VarintCutAccepted, "varint-cut-accepted", Rot, Reading, "A number that is cut off is read as if it were whole.";

@@ -267,8 +267,8 @@ set!(rocksdb_readoptions_set_auto_readahead_size, *mut rocksdb_readoptions_t, c_
 get!(rocksdb_readoptions_get_auto_readahead_size, *mut rocksdb_readoptions_t, c_uchar, read.auto_readahead_size);
 set!(rocksdb_readoptions_set_allow_unprepared_value, *mut rocksdb_readoptions_t, c_uchar, read.allow_unprepared_value);
 get!(rocksdb_readoptions_get_allow_unprepared_value, *mut rocksdb_readoptions_t, c_uchar, read.allow_unprepared_value);
-set!(rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot, *mut rocksdb_readoptions_t, c_uchar, hints.auto_refresh_iterator_with_snapshot);
-get!(rocksdb_readoptions_get_auto_refresh_iterator_with_snapshot, *mut rocksdb_readoptions_t, c_uchar, hints.auto_refresh_iterator_with_snapshot);
+set!(rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot, *mut rocksdb_readoptions_t, c_uchar, read.auto_refresh_iterator_with_snapshot);
+get!(rocksdb_readoptions_get_auto_refresh_iterator_with_snapshot, *mut rocksdb_readoptions_t, c_uchar, read.auto_refresh_iterator_with_snapshot);
 set!(rocksdb_readoptions_set_io_activity, *mut rocksdb_readoptions_t, c_int, hints.io_activity);
 get!(rocksdb_readoptions_get_io_activity, *mut rocksdb_readoptions_t, c_int, hints.io_activity);
 set!(rocksdb_compactoptions_set_exclusive_manual_compaction, *mut rocksdb_compactoptions_t, c_uchar, compact.exclusive_manual_compaction);

@@ -1,13 +1,14 @@
 //! State that background work shares: the jobs that run, their limits, and the wake-up of their
 //! threads.
 
+use super::long_readers::LongReaderState;
 use super::saved_cache::SavedCacheState;
 use super::services::Services;
 use crate::family::backpressure::admission::Admission;
 use crate::family::backpressure::load::FreeJobs;
 use crate::registry::Jobs;
 use crate::runtime::{BackgroundCv, CompactionAbort, JobLimiter, ResumeBackoff};
-use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, Mutex};
 
 /// The state of background work.
@@ -31,6 +32,10 @@ pub(crate) struct Background {
     pub(crate) compaction_abort: CompactionAbort,
     /// The contents of the block cache that an earlier opening saved.
     pub(crate) saved_cache: SavedCacheState,
+    /// The tables are to be opened by a thread of its own.
+    pub(crate) opens_tables: AtomicBool,
+    /// Looks for readers that keep much from going.
+    pub(crate) long_readers: LongReaderState,
     /// When statistics were last written into the LOG, by the clock.
     pub(crate) dumped_us: AtomicU64,
 }

@@ -12,10 +12,14 @@ use crate::options::FamilyOptions;
 use crate::tree::Tables;
 use esker_env::Clock;
 use esker_sync::Arc;
-use esker_sync::atomic::{AtomicUsize, Ordering};
+use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Memtables follow a share that changed by one part in this many.
 const CHANGE_PART: usize = 16;
+/// The LOG tells of readers that hold this part of the budget beyond it.
+const EXCEEDED_PART: usize = 16;
+/// Between two such lines.
+const TELL_US: u64 = 60_000_000;
 
 /// The share of a budget that a database has.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub(crate) struct BudgetPart {
     _measured: Arc<MemberMemory>,
     /// The size of memtables that the families have.
     followed: AtomicUsize,
+    /// When the LOG was told that readers hold too much, by the clock; 0 for never.
+    told_us: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -49,6 +55,7 @@ impl BudgetPart {
             budget: Arc::clone(budget),
             _measured: measured,
             followed: AtomicUsize::new(0),
+            told_us: AtomicU64::new(0),
         }
     }
 }
@@ -120,7 +127,24 @@ impl Core {
                 state.memtables_worth,
             ));
         }
+        self.tell_exceeded(part);
         self.follow_budget(part);
+    }
+
+    /// Tells in the LOG, once a minute at most, that readers hold more blocks than the budget has.
+    fn tell_exceeded(&self, part: &BudgetPart) {
+        let state = part.budget.state();
+        let now_us = self.services.env.clock.now_us();
+        let told_us = part.told_us.load(Ordering::Relaxed);
+        let is_much = state.exceeded > state.total / EXCEEDED_PART;
+        if is_much && (told_us == 0 || now_us.saturating_sub(told_us) >= TELL_US) {
+            part.told_us.store(now_us.max(1), Ordering::Relaxed);
+            self.services.info_log.warn(format_args!(
+                "memory budget: iterators and pinned values hold {} bytes of blocks more than the \
+                 {} bytes that the block caches may have",
+                state.exceeded, state.cache
+            ));
+        }
     }
 
     /// Gives memtables to come the size that the budget allows. Those that take writes are switched

@@ -10,6 +10,7 @@
 mod admin;
 mod background;
 mod budget;
+pub(crate) mod long_readers;
 mod reads;
 mod saved_cache;
 mod services;

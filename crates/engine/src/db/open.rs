@@ -17,7 +17,7 @@ mod traces;
 use self::traces::Traces;
 use super::{Db, Handle};
 use crate::core::Core;
-use crate::job::{manual, workers};
+use crate::job::{manual, table_opening, workers};
 use crate::observe::{DbRef, InfoLog};
 use crate::options::Options;
 use crate::options::{self as opt, DbOptions, FamilyOptions};
@@ -371,8 +371,8 @@ impl Opening {
         let core = Arc::new(self.assemble(&folded, info_log)?);
         introduce(&core);
         self.check_paths(&core, &core.trees.table_dirs())?;
-        if self.db.max_open_files == -1 || is_new {
-            self.open_tables(&core)?;
+        if self.db.max_open_files == -1 && !self.db.open_files_async || is_new {
+            table_opening::open_all(&core)?;
         } else {
             self.check_tables(&core)?;
         }

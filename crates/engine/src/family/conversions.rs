@@ -5,14 +5,15 @@
 //! with that number says the same: it goes into the memtable that takes writes, past the log, and
 //! with it into tables. It says nothing new as long as no entry comes later with an older number.
 //! Writes get newer ones. An ingested file may get 0: a conversion counts only if no ingestion
-//! into the family ran since the iterator took its view.
+//! into the family ran since the iterator took its view. Files that are deleted whatever they hold
+//! count as ingestions: older entries may be visible again.
 //!
 //! Thread-safety: any thread converts. One that ingests begins under the log lock, and waits for
 //! conversions that found none.
 
 use super::{Family, View};
 use esker_format::Seq;
-use esker_lsm::visible::DeletedRange;
+use esker_lsm::visible::{DeletedRange, FoundRange};
 use esker_status::Result;
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU64, Ordering};
@@ -35,13 +36,20 @@ impl Drop for IngestionGuard {
 }
 
 impl Family {
-    /// How many ingestions have begun. Taken before a view, for [`Family::convert`].
+    /// The view, and how many ingestions it shows, for [`Family::convert`] and
+    /// [`Family::keep_deleted`]. A number that never is, where one ran meanwhile.
     #[inline]
-    pub(crate) fn ingestions_begun(&self) -> u64 {
-        self.ingestions.begun.load(Ordering::SeqCst)
+    pub(crate) fn view_and_epoch(&self) -> (Arc<View>, u64) {
+        let now = &self.ingestions;
+        let begun = now.begun.load(Ordering::SeqCst);
+        let ended = now.ended.load(Ordering::SeqCst);
+        let view = self.view();
+        let is_same = ended == begun && now.begun.load(Ordering::SeqCst) == begun;
+        (view, if is_same { begun } else { u64::MAX })
     }
 
-    /// Files are about to be ingested: nothing is converted until the end. The caller holds the
+    /// Files are about to be ingested, or to go whatever they hold: nothing is converted until the
+    /// end. The caller holds the
     /// log lock.
     pub(crate) fn begin_ingestion(self: &Arc<Self>) -> IngestionGuard {
         self.ingestions.begun.fetch_add(1, Ordering::SeqCst);
@@ -49,8 +57,19 @@ impl Family {
         IngestionGuard(Arc::clone(self))
     }
 
+    /// Keeps a range in which an iterator over `view` saw nothing, so that others need not look at
+    /// it. Not where a table has newer entries, which the iterator did not see: an ingested file
+    /// may.
+    pub(crate) fn keep_deleted(&self, view: &View, found: &FoundRange) {
+        let (now, place) = (&self.ingestions, &found.place);
+        let is_of_view = place.view == view.number && view.newest_in_tables() <= place.snapshot;
+        if now.begun.load(Ordering::SeqCst) == place.epoch && is_of_view {
+            view.mem.keep_deleted(found);
+        }
+    }
+
     /// Writes `range`, which an iterator over `view` found deleted as of `seq`, as a range
-    /// deletion. `begun` are the ingestions before the view was taken. False where it may not be,
+    /// deletion. `begun` are the ingestions that the view shows. False where it may not be,
     /// or is deleted so already.
     pub(crate) fn convert(
         &self,

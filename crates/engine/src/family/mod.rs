@@ -11,6 +11,8 @@ mod block_cache;
 mod compaction_stats;
 mod conversions;
 mod hiding;
+mod old_views;
+pub(crate) mod open_iterators;
 mod parked;
 mod read_debt;
 mod read_work;
@@ -44,6 +46,7 @@ use esker_lsm::visible::ValueResolver;
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, OnceLock, Rank, Weak};
+use old_views::{OldView, ViewId};
 
 /// State of one family that a reader sees, except the sequence number that it reads at.
 #[derive(Debug)]
@@ -64,6 +67,9 @@ pub(crate) struct View {
     pub(crate) history_from: Option<Arc<Vec<u8>>>,
     /// Rises with every change of the view.
     pub(crate) number: u64,
+    pub(crate) id: ViewId,
+    /// The newest sequence in its tables, once somebody asked.
+    pub(crate) newest_in_tables: OnceLock<Seq>,
     pub(crate) parked: ParkedCursors,
 }
 
@@ -90,8 +96,15 @@ impl View {
             limit: self.limit,
             history_from: None,
             number: 0,
+            id: ViewId::default(),
+            newest_in_tables: OnceLock::new(),
             parked: ParkedCursors::default(),
         }
+    }
+
+    /// The newest sequence in its tables.
+    fn newest_in_tables(&self) -> Seq {
+        *self.newest_in_tables.get_or_init(|| self.version.max_seq())
     }
 
     /// Bytes of the memtables that are kept although they are flushed.
@@ -127,6 +140,14 @@ impl View {
                 .map(|m| m.memory_usage())
                 .sum::<usize>()
     }
+}
+
+/// What readers may still hold, with some that is gone.
+#[derive(Debug)]
+struct HeldStates {
+    versions: Vec<Weak<Version>>,
+    /// Without the present one.
+    views: Vec<OldView>,
 }
 
 /// One column family of an open database.
@@ -170,9 +191,8 @@ pub(crate) struct Family {
     /// Gate that its writers pass.
     pub(crate) gate: WriteController,
     view: ArcSwap<View>,
-    /// Guards the replacement of `view`; the trees that readers may still hold, with some that are
-    /// gone.
-    changing: Mutex<Vec<Weak<Version>>>,
+    /// Guards the replacement of `view`.
+    changing: Mutex<HeldStates>,
     next_memtable: AtomicU64,
     /// When a flush last brought a table, by the clock; the greatest number for never.
     flushed_us: AtomicU64,
@@ -201,7 +221,10 @@ impl Family {
         let order = options.comparator.clone();
         let (signal, log_hold) = (WorkSignal::new(id), FamilyLogs::new(id));
         let reading = TableSetting::of(&options, &order, &storage).with_signal(&signal);
-        let versions = vec![Arc::downgrade(&version)];
+        let held = HeldStates {
+            versions: vec![Arc::downgrade(&version)],
+            views: Vec::new(),
+        };
         let mem = MemTable::new(0, order.clone(), &options, log, None, &log_hold);
         let view = View {
             mem: Arc::new(mem),
@@ -211,6 +234,8 @@ impl Family {
             limit: Seq::MAX,
             history_from: None,
             number: 0,
+            id: ViewId::default(),
+            newest_in_tables: OnceLock::new(),
             parked: ParkedCursors::default(),
         };
         Arc::new(Family {
@@ -237,7 +262,7 @@ impl Family {
             merge_operator: options.merge_operator.clone(),
             options: ArcSwap::from_pointee(options),
             view: ArcSwap::from_pointee(view),
-            changing: Mutex::new(ranks::VIEW, versions),
+            changing: Mutex::new(ranks::VIEW, held),
             next_memtable: AtomicU64::new(1),
             flushed_us: AtomicU64::new(u64::MAX),
             dropped: AtomicBool::new(false),
@@ -308,7 +333,7 @@ impl Family {
 
     /// Replaces the view by what `change` makes of it.
     pub(crate) fn change_view(&self, change: impl FnOnce(&View) -> View) -> Arc<View> {
-        let mut versions = self.changing.lock();
+        let mut held = self.changing.lock();
         let old = self.view.load();
         let mut new = change(&old);
         new.number = old.number + 1;
@@ -316,13 +341,15 @@ impl Family {
         new.history_from = self.full_history_ts_low.load_full();
         let mut marks = signal::MEMTABLES;
         if !Arc::ptr_eq(&new.version, &old.version) {
-            versions.retain(|v| v.strong_count() > 0);
-            versions.push(Arc::downgrade(&new.version));
+            held.versions.retain(|v| v.strong_count() > 0);
+            held.versions.push(Arc::downgrade(&new.version));
             marks |= signal::TREE;
             let (before, after) = (old.version.bytes(), new.version.bytes());
             self.signal.resized(before, after);
         }
         let new = Arc::new(new);
+        held.views.retain(OldView::is_held);
+        held.views.push(OldView::of(&old));
         self.view.store(Arc::clone(&new));
         let stays = |m: &MemTable| {
             if seeded(Bug::LogHeldTooShort) {
@@ -337,10 +364,24 @@ impl Family {
         new
     }
 
+    /// Returns whether readers may hold a view that was replaced.
+    pub(crate) fn has_old_views(&self) -> bool {
+        self.changing.lock().views.iter().any(OldView::is_held)
+    }
+
+    /// The views that were replaced and that are held, each with the microseconds since a call
+    /// found it first.
+    pub(crate) fn old_views(&self, now_us: u64) -> Vec<(Arc<View>, u64)> {
+        let views = self.changing.lock().views.clone();
+        // Past the lock: a view may end here.
+        views.iter().filter_map(|old| old.look(now_us)).collect()
+    }
+
     /// The trees that are held, the newest last.
     pub(crate) fn live_versions(&self) -> Vec<Arc<Version>> {
         self.changing
             .lock()
+            .versions
             .iter()
             .filter_map(Weak::upgrade)
             .collect()
@@ -348,7 +389,7 @@ impl Family {
 
     /// The trees with this blob file that may still be held.
     pub(crate) fn readers_of_blob(&self, blob: FileNo) -> Vec<Weak<Version>> {
-        let mut versions = self.changing.lock().clone();
+        let mut versions = self.changing.lock().versions.clone();
         // Past the lock: a version may end here.
         versions.retain(|v| {
             v.upgrade()
@@ -366,6 +407,7 @@ impl Family {
         if let Some(last) = last {
             mem.begin_after(last);
         }
+        mem.take_deleted_ranges(&self.view_guard().mem);
         let limit = self.history_limit();
         self.change_view(|v| {
             let mut immutable = Vec::with_capacity(v.immutable.len() + 1);
@@ -379,6 +421,8 @@ impl Family {
                 limit: v.limit,
                 history_from: None,
                 number: 0,
+                id: ViewId::default(),
+                newest_in_tables: OnceLock::new(),
                 parked: ParkedCursors::default(),
             }
         });

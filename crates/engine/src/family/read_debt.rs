@@ -10,7 +10,9 @@
 use super::{Family, View};
 use crate::runtime::work_signal as signal;
 use esker_lsm::file::FileMeta;
-use esker_lsm::read_demand::{LEAST_DEBT_NS, ReadDemand, SampledReads, extra_ns, is_flush_paid};
+use esker_lsm::read_demand::{
+    LEAST_DEBT_NS, ReadDemand, SampledReads, extra_ns, haste, is_flush_paid,
+};
 use esker_sync::atomic::{AtomicU64, Ordering};
 
 /// Reads of weeks: sums stay far from an overflow.
@@ -41,6 +43,12 @@ impl View {
     fn memtables(&self) -> usize {
         usize::from(!self.mem.is_empty()) + self.immutable.len()
     }
+
+    /// How many times sooner reads have it merged because of deletions.
+    pub(crate) fn haste(&self) -> f64 {
+        let deletions = self.unflushed().map(|mem| mem.deletions()).sum();
+        haste(&self.version, deletions)
+    }
 }
 
 impl Family {
@@ -60,7 +68,12 @@ impl Family {
             debt.due_ns.store(LEAST_DEBT_NS, Ordering::Relaxed);
             return false;
         }
-        let paid = each.saturating_mul(times).min(MOST_DEBT_NS);
+        let haste = match reads {
+            SampledReads::Seek { .. } => view.haste(),
+            SampledReads::Gets { .. } => 1.0,
+        };
+        let paid = (each.saturating_mul(times) as f64 * haste) as u64;
+        let paid = paid.min(MOST_DEBT_NS);
         let ns = debt.ns.fetch_add(paid, Ordering::Relaxed).min(MOST_DEBT_NS) + paid;
         let due = debt.due_ns.load(Ordering::Relaxed);
         if ns < due || !self.options.load().compaction_for_reads {
@@ -97,6 +110,7 @@ impl Family {
         ReadDemand {
             debt_ns: self.read_debt.ns.load(Ordering::Relaxed),
             merge_pace: self.compaction_stats.merge_pace(),
+            writers_rest: false,
         }
     }
 

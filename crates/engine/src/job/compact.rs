@@ -12,8 +12,8 @@ use super::events::{CompactionResult, SubcompactionEvent, figures, output_compre
 use super::lifetime;
 use super::merge_yield::{MergeYield, may_yield};
 use super::output::{
-    OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
-    temperature_for,
+    OutputSpec, Outputs, Placement, codec_for, compression_for, discard, discard_uncommitted,
+    paths_of, temperature_for,
 };
 use super::statistics::{self, CpuTime, JobGuard};
 use super::subcompaction::{Part, PartOutput};
@@ -669,6 +669,7 @@ impl Rewrite {
             path_id: self.plan.output_path,
             codec: self.overrides.codec.unwrap_or(codec),
             codec_options,
+            compression_threads: compression_for(&options, placement).1.parallel_threads,
             temperature: match self.overrides.temperature {
                 0 => temperature_for(&self.plan, &options),
                 asked => asked,

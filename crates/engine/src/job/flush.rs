@@ -15,7 +15,8 @@ use super::events::flush_reason;
 use super::flush_ticket::{FlushInput, FlushTask, FlushTicket};
 use super::lifetime;
 use super::output::{
-    OutputSpec, Outputs, Placement, codec_for, discard, discard_uncommitted, paths_of,
+    OutputSpec, Outputs, Placement, codec_for, compression_for, discard, discard_uncommitted,
+    paths_of,
 };
 use super::statistics::{self, CpuTime, JobGuard};
 use super::subcompaction::Part;
@@ -392,9 +393,16 @@ impl<'p> FlushJob<'p> {
     fn commit(&mut self) -> Result<()> {
         let core = &self.core;
         let now_us = core.services.env.clock.now_us();
-        self.flushes
-            .iter()
-            .for_each(|f| f.family.note_flush(now_us));
+        // What was flushed for reads or a merge says nothing about writers.
+        let is_by_writers = |f: &&FamilyFlush| {
+            let by_others = [FlushReason::AutoCompaction, FlushReason::ManualCompaction];
+            let reasons = f.mems.iter().map(|m| m.sealed_for());
+            reasons
+                .into_iter()
+                .any(|r| r.is_none_or(|r| !by_others.contains(&r)))
+        };
+        let by_writers = self.flushes.iter().filter(is_by_writers);
+        by_writers.for_each(|f| f.family.note_flush(now_us));
         match self.flushes.as_mut_slice() {
             [] if self.others.is_empty() => return Ok(()),
             [one] if self.others.is_empty() => {
@@ -507,6 +515,8 @@ impl FamilyFlush {
             limit: view.limit,
             history_from: None,
             number: 0,
+            id: Default::default(),
+            newest_in_tables: Default::default(),
             parked: Default::default(),
         }
     }
@@ -603,6 +613,7 @@ fn part(
         path_id: 0,
         codec,
         codec_options,
+        compression_threads: compression_for(&options, placement).1.parallel_threads,
         oldest_ancestor_time: 0,
         newest_key_time: 0,
         temperature: options.default_write_temperature.number(),

@@ -339,7 +339,12 @@ pub(crate) fn delete_files(
         let files = tree.deleted.iter().map(|(_, n)| *n).collect();
         (tree, busy.reserve(files, None))
     };
+    let changing = {
+        let _log = core.writes.lock();
+        family.begin_ingestion()
+    };
     let done = install(&core.trees, family, tree, None);
+    drop(changing);
     release(&mut core.background.jobs.lock(), family, ticket);
     core.writes.admission.refresh(family);
     core.trees.delete_obsolete_files();

@@ -17,6 +17,7 @@ pub(crate) mod saved_cache;
 pub(crate) mod scheduler;
 mod statistics;
 mod subcompaction;
+pub(crate) mod table_opening;
 mod thread_class;
 pub(crate) mod workers;
 

@@ -13,14 +13,16 @@ use crate::options::collector::Collectors;
 use crate::options::file_checksum::{FileSum, summed};
 use crate::options::{
     CollectorContext, CompactionStyle, CompressionSettings, CompressionType, EntryKind,
-    FamilyOptions, SstPartitioner, Temperature,
+    FamilyOptions, PrepopulateBlockCache, SstPartitioner, Temperature,
 };
 use crate::store::is_overtaken;
 use crate::tree::SizesIn;
+use esker_cache::Priority;
 use esker_codec::compress::{Codec, CompressionOptions};
-use esker_env::{Lifetime, WritableFile, WriteOptions as FileWriteOptions};
+use esker_env::{Env, Lifetime, WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::table::{
-    Stage, StageClock, TableBuilder, TableBuilderOptions, TableOptions, TableSummary,
+    CompressionThreads, PrepopulateTarget, Stage, StageClock, TableBuilder, TableBuilderOptions,
+    TableOptions, TableSummary,
 };
 use esker_format::key::user_key;
 use esker_format::{
@@ -47,6 +49,8 @@ pub(crate) struct OutputSpec {
     pub(crate) path_id: u32,
     pub(crate) codec: Codec,
     pub(crate) codec_options: CompressionOptions,
+    /// Threads that compress each file.
+    pub(crate) compression_threads: u32,
     /// Unix seconds of the oldest data's first flush; 0 for now.
     pub(crate) oldest_ancestor_time: u64,
     /// Unix seconds at or after the newest write; 0 for now.
@@ -114,8 +118,19 @@ pub(crate) fn codec_for(
     (kind.codec().unwrap_or(Codec::None), settings.to_codec())
 }
 
+/// Threads that compress a file beside the one that writes it: no more than can run at once.
+pub(crate) fn compressors_for(threads: u32, env: &Env) -> Option<CompressionThreads> {
+    let wanted = usize::try_from(threads).unwrap_or(usize::MAX);
+    let others = wanted.min(env.executor.parallelism()).saturating_sub(1);
+    (others > 0).then(|| CompressionThreads {
+        executor: Arc::clone(&env.executor),
+        clock: Arc::clone(&env.clock),
+        threads: others,
+    })
+}
+
 /// Returns the compression of new files, as options name it, and its settings.
-pub(super) fn compression_for(
+pub(crate) fn compression_for(
     options: &FamilyOptions,
     placement: Placement,
 ) -> (CompressionType, &CompressionSettings) {
@@ -441,6 +456,8 @@ impl Outputs {
             file_creation_time: now,
             target_file_size: self.spec.target_file_size,
             stages: Some(Arc::clone(&self.spec.stages)),
+            compressors: compressors_for(self.spec.compression_threads, &self.trees.services.env),
+            fresh: self.fresh_blocks(&options),
             collectors: options
                 .table_properties_collector_factories
                 .iter()
@@ -448,6 +465,19 @@ impl Outputs {
                 .collect(),
             ..TableBuilderOptions::default()
         }
+    }
+
+    /// Where new blocks go beside the file: `prepopulate_block_cache`. Those of a merge are the
+    /// first to leave the cache again.
+    fn fresh_blocks(&self, options: &FamilyOptions) -> Option<PrepopulateTarget> {
+        use PrepopulateBlockCache::{Disable, FlushAndCompaction, FlushOnly};
+        let priority = match (self.spec.reason, options.table.prepopulate_block_cache) {
+            (_, Disable) | (TableFileReason::Compaction, FlushOnly) => return None,
+            (TableFileReason::Flush, _) => Priority::Low,
+            (TableFileReason::Compaction, FlushAndCompaction) => Priority::Bottom,
+            _ => return None,
+        };
+        (self.trees.tables).fresh_blocks(&self.family.reading, priority)
     }
 
     fn ancestor_time(&self, now: u64) -> u64 {

@@ -347,7 +347,10 @@ fn look(
     let assessed = family.assessed(&version);
     let (writers, paced) = family.writer_state(now_us);
     let moment = PickContext {
-        reads: family.read_demand(),
+        reads: ReadDemand {
+            writers_rest: family.rests_for_reads(&view, now_us),
+            ..family.read_demand()
+        },
         writers,
         paced,
         ..any

@@ -167,13 +167,15 @@ impl<C: Cursor> Part<C> {
         let Background { limiter, cv, .. } = &*self.background;
         let is_due = |new: u64| new >= LIMITER_BYTES || is_end;
         let written = self.outputs.bytes();
-        if is_due(written - self.paid) {
+        // A little less than before where blocks shrank more than was foreseen.
+        let unpaid = written.saturating_sub(self.paid);
+        if is_due(unpaid) {
             let priority = match self.below {
                 None => IoPriority::High,
                 Some(_) => IoPriority::Low,
             };
-            limiter.write(written - self.paid, priority, cv)?;
-            self.paid = written;
+            limiter.write(unpaid, priority, cv)?;
+            self.paid += unpaid;
         }
         if self.below.is_some() && is_due(self.passed - self.paid_reads) {
             limiter.read(self.passed - self.paid_reads, IoPriority::Low, cv)?;

@@ -34,12 +34,13 @@ use super::saved_cache;
 use super::scheduler::{
     Job, JobKind, flush_for_reads, next_job, relieve, run, spare_bytes, switch_for_scans,
 };
+use super::table_opening;
 use super::thread_class::ThreadClass;
 use crate::core::Core;
 use crate::health::{ErrorSource, HealthState};
 use crate::observe::{PerfApart, PerfLevel, set_perf_level};
 use crate::runtime::AtWork;
-use esker_env::Ticking;
+use esker_env::{ThreadSlot, Ticking};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::atomic::Ordering;
 use esker_sync::{Arc, Mutex, Rank, Weak};
@@ -63,8 +64,12 @@ pub(crate) fn begin(core: &Arc<Core>) -> Result<Box<dyn Ticking>> {
     let own = Arc::downgrade(core);
     core.background.cv.start_with(move |look| {
         let own = Weak::clone(&own);
-        let body = move || with_core(&own, look, look_and_work);
-        if let Err(e) = executor.spawn("esker-flush", Box::new(body))
+        let body = move |slot: ThreadSlot| {
+            with_core(&own, look, |core, at_work| {
+                look_and_work(core, at_work, slot)
+            });
+        };
+        if let Err(e) = executor.spawn_in_slot("esker-flush", Box::new(body))
             && let Some(services) = services.upgrade()
         {
             // The next tick looks without one.
@@ -100,8 +105,11 @@ fn guarded(core: &Core, what: &str, body: impl FnOnce()) {
 }
 
 /// Looks for work on a thread that a change has started, and does its part.
-fn look_and_work(core: &Arc<Core>, at_work: &mut AtWork) {
+fn look_and_work(core: &Arc<Core>, at_work: &mut AtWork, slot: ThreadSlot) {
     let mut own = look(core, at_work, |_| true);
+    if !own.is_empty() {
+        slot.release();
+    }
     if needs_upkeep(core) {
         let handed_over = |job| hand_over(core, at_work, job);
         own = own.into_iter().filter_map(handed_over).collect();
@@ -151,9 +159,11 @@ fn hand_over_upkeep(core: &Arc<Core>, at_work: &AtWork) -> bool {
         return true;
     }
     let (own, another) = (Arc::downgrade(core), at_work.another());
-    let body = move || with_core(&own, another, |core, _| upkeep(core));
+    let body = move |_slot| with_core(&own, another, |core, _| upkeep(core));
     let executor = &core.services.env.executor;
-    executor.spawn("esker-upkeep", Box::new(body)).is_ok()
+    executor
+        .spawn_in_slot("esker-upkeep", Box::new(body))
+        .is_ok()
 }
 
 /// Hands out the jobs that may start, until nothing changed meanwhile. Returns a flush for the
@@ -177,6 +187,10 @@ fn look(core: &Arc<Core>, at_work: &mut AtWork, wanted: impl Fn(&FlushTask) -> b
         }
         if core.background.saved_cache.take_due() {
             load_saved_cache(core, at_work);
+        }
+        let opens_tables = &core.background.opens_tables;
+        if opens_tables.load(Ordering::Relaxed) && opens_tables.swap(false, Ordering::AcqRel) {
+            open_tables(core, at_work);
         }
         if at_work.end_look(seen) {
             return own;
@@ -274,6 +288,21 @@ fn load_saved_cache(core: &Arc<Core>, at_work: &AtWork) {
     }
 }
 
+/// Has one thread open the tables.
+fn open_tables(core: &Arc<Core>, at_work: &AtWork) {
+    let (own, another) = (Arc::downgrade(core), at_work.another());
+    let body = move || {
+        with_core(&own, another, |core, _| {
+            guarded(core, "opening of tables", || {
+                table_opening::open_later(core)
+            });
+        });
+    };
+    // Without a thread, readers open what they need.
+    let executor = &core.services.env.executor;
+    let _left_to_readers = executor.spawn_patient("esker-open", Box::new(body));
+}
+
 fn delete_until_done(core: &Core) {
     let deletion = &core.background.deletion;
     loop {
@@ -296,6 +325,7 @@ fn needs_upkeep(core: &Core) -> bool {
         || core.writes.buffers.is_flush_requested()
         || core.is_statistics_dump_due()
         || core.is_memory_balance_due()
+        || core.is_long_reader_look_due()
         || core.background.jobs.lock().has_switches()
 }
 
@@ -307,6 +337,7 @@ fn upkeep(core: &Arc<Core>) {
             core.services.tell_pending();
             core.dump_statistics_if_due();
             core.balance_memory();
+            core.tell_long_readers();
             relieve(core);
             flush_for_reads(core);
             switch_for_scans(core);

@@ -5,6 +5,7 @@
 //! reader at a published sequence finds all of it. Writers insert concurrently; readers never wait.
 
 mod cursor;
+mod deleted_ranges;
 pub(crate) mod held_logs;
 mod order;
 
@@ -13,13 +14,15 @@ pub(crate) use cursor::MemCursor;
 use crate::observe::FlushReason;
 use crate::options::FamilyOptions;
 use cursor::Points;
-use esker_format::key::pack;
-use esker_format::{FileNo, KeyOrder, RawTombstone, Seq, ValueType};
+use deleted_ranges::DeletedRanges;
+use esker_format::key::{append_internal, pack};
+use esker_format::{Cursor, FileNo, KeyOrder, ParsedKey, RawTombstone, Seq, ValueType};
 use esker_lsm::tombstone::{Fragment, FragmentedTombstones};
+use esker_lsm::visible::{FoundRange, KnownRanges};
 use esker_memindex::ArenaOptions;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
-use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use esker_sync::{Arc, ArcSwapOption, Mutex, OnceLock, Rank};
 use held_logs::FamilyLogs;
 
@@ -37,6 +40,7 @@ pub(crate) struct MemTable {
     tombstones: Mutex<Vec<RawTombstone>>,
     tombstone_count: AtomicUsize,
     fragmented: ArcSwapOption<TombstoneView>,
+    deleted_ranges: Arc<DeletedRanges>,
     /// Bytes of entries, as [`MemTable::data_bytes`] counts them, at which it is full.
     limit: usize,
     range_deletions_max: usize,
@@ -80,6 +84,18 @@ fn full_at(write_buffer_size: usize, block: usize) -> usize {
     }
 }
 
+/// Bytes that the memtables of all databases of this process have from the allocator.
+pub fn memtable_arenas() -> usize {
+    esker_memindex::ARENAS.get()
+}
+
+fn is_point_deletion(kind: ValueType) -> bool {
+    matches!(
+        kind,
+        ValueType::Deletion | ValueType::SingleDeletion | ValueType::DeletionWithTimestamp
+    )
+}
+
 impl MemTable {
     /// An empty one. Its keys are expected to begin like those of `before`.
     pub(crate) fn new(
@@ -102,6 +118,7 @@ impl MemTable {
                 0 => ValueType::Deletion,
                 _ => ValueType::DeletionWithTimestamp,
             },
+            deleted_ranges: Arc::new(DeletedRanges::new(&order)),
             order,
             tombstones: Mutex::new(Rank::LEAF, Vec::new()),
             tombstone_count: AtomicUsize::new(0),
@@ -132,11 +149,10 @@ impl MemTable {
             )));
         }
         self.note(seq);
-        if matches!(
-            kind,
-            ValueType::Deletion | ValueType::SingleDeletion | ValueType::DeletionWithTimestamp
-        ) {
+        if is_point_deletion(kind) {
             self.deletions.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.deleted_ranges.note_write(key);
         }
         Ok(())
     }
@@ -211,6 +227,52 @@ impl MemTable {
             self.push_range_tombstone(&mut list, seq, begin, end);
         }
         Ok(may)
+    }
+
+    /// The ranges in which readers saw nothing.
+    pub(crate) fn deleted_ranges(&self) -> Arc<dyn KnownRanges> {
+        Arc::<DeletedRanges>::clone(&self.deleted_ranges)
+    }
+
+    /// Keeps a range in which a reader saw nothing. Not where its place does not lie among the
+    /// writes of this memtable: entries that came later may be in another one then.
+    pub(crate) fn keep_deleted(&self, found: &FoundRange) {
+        let seq = found.place.snapshot;
+        if self.begins_after().is_some_and(|before| before <= seq) {
+            let is_clean = |begin: &[u8], end: &[u8]| !self.has_values_after(seq, begin, end);
+            self.deleted_ranges.keep(found, is_clean);
+        }
+    }
+
+    /// Takes over the ranges of the memtable that took writes before. No write is in flight.
+    pub(crate) fn take_deleted_ranges(&self, before: &MemTable) {
+        self.deleted_ranges.take_over(&before.deleted_ranges);
+    }
+
+    /// Returns whether it has an entry of `[begin, end)` after `seq` that is no deletion. Sees all
+    /// that were added before a full fence of the caller.
+    fn has_values_after(&self, seq: Seq, begin: &[u8], end: &[u8]) -> bool {
+        if self.points.len() == 0 {
+            return false;
+        }
+        fence(Ordering::Acquire);
+        let mut target = Vec::with_capacity(begin.len() + 8);
+        append_internal(&mut target, begin, Seq::MAX, ValueType::SEEK);
+        let mut cursor = self.points.cursor();
+        cursor.seek(&target);
+        while cursor.valid() {
+            let Ok(key) = ParsedKey::parse(cursor.key()) else {
+                return true;
+            };
+            if self.order.compare(key.user, end).is_ge() {
+                return false;
+            }
+            if key.seq > seq && !is_point_deletion(key.kind) {
+                return true;
+            }
+            cursor.next();
+        }
+        false
     }
 
     /// Returns once no thread is about to add a tombstone by [`MemTable::convert`] for which it

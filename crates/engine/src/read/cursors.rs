@@ -18,7 +18,7 @@ use esker_format::{Level, Seq};
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::tombstone::{ClippedTombstones, ReadTombstones};
 use esker_lsm::version::LevelFiles;
-use esker_lsm::visible::{HiddenLimits, VisibleCursor, VisibleOptions};
+use esker_lsm::visible::{HiddenLimits, KnownDeletions, VisibleCursor, VisibleOptions};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
@@ -33,6 +33,8 @@ pub(super) struct IterRequest<'a> {
     pub(super) options: &'a ReadOptions,
     pub(super) view: &'a Arc<View>,
     pub(super) seq: Seq,
+    /// See [`Family::view_and_epoch`].
+    pub(super) epoch: u64,
 }
 
 /// Read options that two iterators must have in common to share cursors.
@@ -131,7 +133,8 @@ impl IteratorCursors {
             options.iterate_upper_bound.as_deref(),
         );
         let skippable = options.max_skippable_internal_keys;
-        cursors.cursor.restart(request.seq, bounds, skippable);
+        let cursor = &mut cursors.cursor;
+        cursor.restart(request.seq, bounds, skippable, request.epoch);
         Some(cursors)
     }
 
@@ -224,6 +227,7 @@ fn run_sources(
         options,
         view,
         seq,
+        ..
     } = *request;
     let access = family.table_access(&core.tables);
     let mut sources = Vec::with_capacity(view.immutable.len() + 8);
@@ -344,6 +348,7 @@ fn visible_options(request: &IterRequest<'_>, family_options: &FamilyOptions) ->
     visible.max_sequential_skip = family_options.max_sequential_skip_in_iterations;
     visible.max_skippable_internal_keys = options.max_skippable_internal_keys;
     visible.min_deleted_run = min_deleted_run(request, family_options);
+    visible.known = known_deletions(request, family_options);
     visible.merge_operator = family_options.merge_operator.clone();
     visible.resolver = Some(family.blob_resolver(&core.blobs));
     visible
@@ -352,20 +357,38 @@ fn visible_options(request: &IterRequest<'_>, family_options: &FamilyOptions) ->
 /// Number of deletions in a row that become a range deletion; 0 for none. It is 0 for iterators
 /// that may skip keys between two deletions.
 fn min_deleted_run(request: &IterRequest<'_>, family: &FamilyOptions) -> u32 {
+    if sees_all(request, family) {
+        family.min_tombstones_for_range_conversion
+    } else {
+        0
+    }
+}
+
+/// The ranges that are known to be deleted, for iterators that skip no keys. Filters of the
+/// application may bring older versions back.
+fn known_deletions(request: &IterRequest<'_>, family: &FamilyOptions) -> Option<KnownDeletions> {
+    let has_filter =
+        family.compaction_filter.is_some() || family.compaction_filter_factory.is_some();
+    let keeps_to_prefix = request.options.prefix_same_as_start && family.prefix_extractor.is_some();
+    let is_wanted = !has_filter && !keeps_to_prefix && sees_all(request, family);
+    is_wanted.then(|| KnownDeletions {
+        ranges: request.view.mem.deleted_ranges(),
+        view: request.view.number,
+        epoch: request.epoch,
+    })
+}
+
+/// Returns whether the iterator skips no keys between two that it sees.
+fn sees_all(request: &IterRequest<'_>, family: &FamilyOptions) -> bool {
     let options = request.options;
-    let sees_all = options.read_tier == ReadTier::All
+    options.read_tier == ReadTier::All
         && options.table_filter.is_none()
         && !options.ignore_range_deletions
         && !options.auto_prefix_mode
         && (options.total_order_seek
             || options.prefix_same_as_start
             || family.prefix_extractor.is_none())
-        && request.core.follower.is_none();
-    if sees_all {
-        family.min_tombstones_for_range_conversion
-    } else {
-        0
-    }
+        && request.core.follower.is_none()
 }
 
 /// From how many hidden entries of the memtable that takes writes, the newest run, an iterator has

@@ -6,6 +6,7 @@
 use super::cursors::{IterRequest, IteratorCursors, MergedRuns};
 use super::get::{check_due, due_of};
 use crate::core::ReadCore;
+use crate::family::open_iterators::ListedIterator;
 use crate::family::{Family, ReadOperation, SampledMove, View, is_sampled};
 use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
 use crate::options::ReadOptions;
@@ -48,9 +49,12 @@ pub struct DbIterator {
     /// Apart: moves look at one flag of it, and an iterator that stays below a kilobyte is quick to
     /// allocate and to move.
     options: Arc<ReadOptions>,
-    is_tailing: bool,
+    /// True if it goes on to newer views by itself.
+    follows: bool,
     snapshot: Option<Snapshot>,
     view: Arc<View>,
+    /// Tells who holds the view.
+    listed: ListedIterator,
     seq: Seq,
     /// None once something failed.
     cursors: Option<Box<IteratorCursors>>,
@@ -66,8 +70,8 @@ pub struct DbIterator {
     due_us: Option<u64>,
     /// True if every step is counted, timed or checked.
     is_watched: bool,
-    /// The ingestions before the view was taken.
-    ingestions: u64,
+    /// The ingestions that the view shows.
+    epoch: u64,
     /// Bytes of the time behind each value; 0 where there is none.
     time_len: usize,
 }
@@ -88,8 +92,7 @@ impl DbIterator {
         options: Arc<ReadOptions>,
         snapshot: Option<Snapshot>,
     ) -> Self {
-        let ingestions = family.ingestions_begun();
-        let view = family.view();
+        let (view, epoch) = family.view_and_epoch();
         let seq = core.read_seq(&view, snapshot.as_ref());
         let due_us = due_of(&core, &options);
         let time_len = core.ttl.as_ref().map_or(0, |_| ttl::TIME_LEN);
@@ -103,6 +106,7 @@ impl DbIterator {
                 options: &options,
                 view: &view,
                 seq,
+                epoch,
             };
             Ok((IteratorCursors::of(&request)?, seq))
         });
@@ -113,9 +117,10 @@ impl DbIterator {
         let mut made = DbIterator {
             core,
             family,
-            is_tailing: options.tailing,
+            follows: options.tailing || options.auto_refresh_iterator_with_snapshot,
             options,
             snapshot,
+            listed: ListedIterator::new(view.id.0),
             view,
             seq,
             cursors,
@@ -126,7 +131,7 @@ impl DbIterator {
             looked_at: None,
             due_us,
             is_watched: false,
-            ingestions,
+            epoch,
             time_len,
         };
         made.is_watched = made.is_always_watched();
@@ -269,6 +274,15 @@ impl DbIterator {
         }
     }
 
+    /// Keeps the range in which the last move saw nothing, for later reads.
+    #[inline]
+    fn keep_deleted(&mut self) {
+        let cursors = self.cursors.as_mut();
+        if let Some(found) = cursors.and_then(|cursors| cursors.cursor.take_found()) {
+            self.family.keep_deleted(&self.view, &found);
+        }
+    }
+
     /// Has the memtable flushed: it hides too much.
     #[cold]
     fn ask_for_flush(&self) {
@@ -287,9 +301,7 @@ impl DbIterator {
 
     /// Writes the stretch of deletions that the last move met as a range deletion, for later reads.
     fn convert_deletions(&mut self, range: &DeletedRange) {
-        let converted = self
-            .family
-            .convert(&self.view, self.seq, self.ingestions, range);
+        let converted = self.family.convert(&self.view, self.seq, self.epoch, range);
         let ticker = match converted {
             Ok(true) => Ticker::ReadPathRangeTombstonesInserted,
             // It only saves work.
@@ -325,7 +337,7 @@ impl DbIterator {
     pub fn next(&mut self) {
         if self.valid() {
             self.begin_move();
-            let moves = !self.is_tailing || self.still_here(VisibleCursor::seek);
+            let moves = !self.follows || self.still_here(VisibleCursor::seek);
             if moves && let Some(cursors) = &mut self.cursors {
                 cursors.cursor.next();
             }
@@ -343,7 +355,7 @@ impl DbIterator {
     /// them afterwards, for callers that keep where they are. Does nothing when not valid.
     #[inline]
     pub fn next_showing(&mut self, mut show: impl FnMut(&[u8], &[u8])) {
-        if self.is_watched || self.is_tailing {
+        if self.is_watched || self.follows {
             self.next();
             if let Some((key, value)) = self.entry() {
                 show(key, value);
@@ -380,7 +392,7 @@ impl DbIterator {
     /// # }
     /// ```
     pub fn next_batch(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {
-        if self.is_watched || self.is_tailing {
+        if self.is_watched || self.follows {
             self.next();
             return self.show_here(show);
         }
@@ -398,7 +410,7 @@ impl DbIterator {
 
     /// Goes backward as [`DbIterator::next_batch`] goes forward.
     pub fn prev_batch(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {
-        if self.is_watched || self.is_tailing {
+        if self.is_watched || self.follows {
             self.prev();
             return self.show_here(show);
         }
@@ -426,7 +438,7 @@ impl DbIterator {
     pub fn prev(&mut self) {
         if self.valid() {
             self.begin_move();
-            let moves = !self.is_tailing || self.still_here(VisibleCursor::seek_for_prev);
+            let moves = !self.follows || self.still_here(VisibleCursor::seek_for_prev);
             if moves && let Some(cursors) = &mut self.cursors {
                 cursors.cursor.prev();
             }
@@ -465,8 +477,8 @@ impl DbIterator {
     /// Before a seek: the newest view for a tailing iterator, and whether there is time left.
     #[inline]
     fn begin_seek(&mut self) {
-        if self.is_tailing {
-            self.renew_if_tailing();
+        if self.follows {
+            self.renew_if_stale();
         }
         perf_count(PerfMetric::IterSeekCount, 1);
         let is_sampled = is_sampled(ReadOperation::Seek);
@@ -518,8 +530,10 @@ impl DbIterator {
     #[inline]
     fn end_step(&mut self) {
         let then = self.handed_over.internal_keys_skipped;
-        let skipped = self.inner().map(|c| c.counters().internal_keys_skipped);
-        if skipped.is_some_and(|now| now != then) {
+        let has_news = |c: &VisibleCursor<MergedRuns>| {
+            c.counters().internal_keys_skipped != then || c.has_found()
+        };
+        if self.inner().is_some_and(has_news) {
             self.hand_over_skips();
         }
         if let Some(look) = &self.looked_at {
@@ -535,6 +549,7 @@ impl DbIterator {
         };
         let (now, then) = (*inner.counters(), self.handed_over);
         self.handed_over = now;
+        self.keep_deleted();
         let (all, deleted) = (
             now.internal_keys_skipped - then.internal_keys_skipped,
             now.deletions_skipped - then.deletions_skipped,
@@ -595,32 +610,36 @@ impl DbIterator {
     }
 
     /// Returns whether it went on to a newer view; it must be placed again then.
-    fn renew_if_tailing(&mut self) -> bool {
-        if !self.is_tailing || self.snapshot.is_some() {
-            return false;
-        }
-        let stale = self.seq != self.core.sequence.published()
-            || self.view.number != self.family.view_guard().number;
-        if !stale {
+    fn renew_if_stale(&mut self) -> bool {
+        let has_new_view = || self.view.number != self.family.view_guard().number;
+        let (options, is_pinned) = (&self.options, self.snapshot.is_some());
+        let is_stale = if is_pinned {
+            let follows_views = options.auto_refresh_iterator_with_snapshot;
+            follows_views && options.iter_start_ts.is_none() && has_new_view()
+        } else {
+            options.tailing && (self.seq != self.core.sequence.published() || has_new_view())
+        };
+        if !is_stale {
             return false;
         }
         match self.renew() {
             Ok(()) => true,
             Err(e) => {
+                let family = &self.family.name;
                 self.core.info_log.warn(format_args!(
-                    "a tailing iterator stays at its old view: {e}"
+                    "[{family}] an iterator stays at its old view: {e}"
                 ));
                 false
             }
         }
     }
 
-    /// A tailing iterator goes on to the newest view before it moves. False when its key is gone
-    /// from that: `seek` then has moved it already.
+    /// Goes on to the newest view before a move. False when its key is gone from that: `seek` then
+    /// has moved it already.
     #[cold]
     fn still_here(&mut self, seek: fn(&mut VisibleCursor<MergedRuns>, &[u8])) -> bool {
         let here = self.key().to_vec();
-        if self.renew_if_tailing() {
+        if self.renew_if_stale() {
             if let Some(cursors) = &mut self.cursors {
                 seek(&mut cursors.cursor, &here);
             }
@@ -630,8 +649,7 @@ impl DbIterator {
     }
 
     fn renew(&mut self) -> Result<()> {
-        let ingestions = self.family.ingestions_begun();
-        let view = self.family.view();
+        let (view, epoch) = self.family.view_and_epoch();
         let seq = self.core.read_seq(&view, self.snapshot.as_ref())?;
         let request = IterRequest {
             core: &self.core,
@@ -639,14 +657,18 @@ impl DbIterator {
             options: &self.options,
             view: &view,
             seq,
+            epoch,
         };
         let cursors = IteratorCursors::of(&request)?;
         self.end_notes();
         self.cursors = Some(cursors);
         self.is_watched = self.looked_at.is_some() || self.is_always_watched();
         self.failure = None;
+        // Its place first, for the new one.
+        self.listed = ListedIterator::default();
+        self.listed = ListedIterator::new(view.id.0);
         self.view = view;
-        self.ingestions = ingestions;
+        self.epoch = epoch;
         self.seq = seq;
         self.reported_skips = 0;
         self.reported_reseeks = 0;

@@ -394,6 +394,8 @@ impl Tree {
             limit,
             history_from: None,
             number: 0,
+            id: Default::default(),
+            newest_in_tables: Default::default(),
             parked: Default::default(),
         });
     }

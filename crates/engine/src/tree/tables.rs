@@ -11,8 +11,8 @@ use crate::runtime::work_signal::{self as signal, WorkSignal};
 use esker_cache::{Cache, CacheKey, CacheOptions, Pinned, Priority};
 use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::table::{
-    BlockCache, ReadContext, TableCursor, TableObserver, TableReader, TableReaderOptions,
-    cache_name,
+    BlockCache, PrepopulateTarget, ReadContext, TableCursor, TableObserver, TableReader,
+    TableReaderOptions, cache_name,
 };
 use esker_format::{FileNo, KeyOrder, Level, file_name};
 use esker_lsm::file::{FileMeta, FileStats};
@@ -276,6 +276,29 @@ impl Tables {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// The cache that new blocks of a table go into as they are written, if `priority` says so.
+    pub(crate) fn fresh_blocks(
+        &self,
+        how: &TableSetting,
+        priority: Priority,
+    ) -> Option<PrepopulateTarget> {
+        let (options, table) = (&how.options, &how.options.table);
+        let in_cache = table.cache_index_and_filter_blocks;
+        let filters = if table.cache_index_and_filter_blocks_with_high_priority {
+            Priority::High
+        } else {
+            Priority::Low
+        };
+        let cache = options.cache.clone().filter(|_| !table.no_block_cache)?;
+        Some(PrepopulateTarget {
+            cache,
+            salt: self.salt,
+            priority,
+            filters: in_cache.then_some(filters),
+            observer: options.observer.clone(),
+        })
     }
 
     /// The first half of the names that the table's blocks have in the block cache.

@@ -10,12 +10,12 @@
 //! before they sleep in the queue.
 //! Thread-safety: everything may be called by any thread.
 
-use esker_env::Clock;
+use esker_env::{Clock, TimeSlice};
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use esker_sync::thread;
 use std::cell::Cell;
 
-/// How long a writer runs before it yields.
+/// How long a writer runs before it yields, where no other program keeps the processor.
 const SLICE_NS: u64 = 50_000;
 /// How long waiting threads are counted.
 const WINDOW_NS: u64 = 100_000_000;
@@ -34,6 +34,8 @@ struct Writer {
     counted_in_ms: Cell<Option<u64>>,
     writes: Cell<u32>,
     yielded_ns: Cell<u64>,
+    /// How long it runs before it yields.
+    slice: TimeSlice,
 }
 
 impl Writer {
@@ -43,6 +45,7 @@ impl Writer {
             counted_in_ms: Cell::new(None),
             writes: Cell::new(0),
             yielded_ns: Cell::new(0),
+            slice: TimeSlice::new(SLICE_NS),
         }
     }
 
@@ -181,9 +184,14 @@ impl WriterContention {
             }
             let now_ns = clock.now_ns();
             self.look_at_window(now_ns);
-            if now_ns.saturating_sub(writer.yielded_ns.get()) >= SLICE_NS {
+            if now_ns.saturating_sub(writer.yielded_ns.get()) >= writer.slice.ns() {
                 thread::yield_now();
-                writer.yielded_ns.set(clock.now_ns());
+                let back_ns = clock.now_ns();
+                let away_ns = back_ns.saturating_sub(now_ns);
+                writer
+                    .slice
+                    .note_away(away_ns, back_ns, || clock.process_cpu_ns());
+                writer.yielded_ns.set(back_ns);
             }
         });
     }

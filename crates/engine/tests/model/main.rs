@@ -505,6 +505,7 @@ impl Run {
         };
         let tailing = snapshot.is_none() && self.rng.one_in(5);
         options.tailing = tailing;
+        options.auto_refresh_iterator_with_snapshot = self.rng.one_in(2);
         let it = self
             .db()
             .iter_opt(&self.handles[f], options, snapshot.as_ref());

@@ -113,6 +113,13 @@ pub(crate) fn options_of(family: usize, rng: &mut Rng) -> FamilyOptions {
             o.table.set(name, value).expect("an option of ours");
         }
     }
+    let fresh = *rng.pick(&["kDisable", "kFlushOnly", "kFlushAndCompaction"]);
+    o.table
+        .set("prepopulate_block_cache", fresh)
+        .expect("an option of ours");
+    o.table
+        .set("cache_index_and_filter_blocks", &rng.one_in(2).to_string())
+        .expect("an option of ours");
     match family {
         0 => o.merge_operator = Some(Arc::new(StringAppend::new(b","))),
         1 => {

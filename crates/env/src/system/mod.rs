@@ -62,6 +62,9 @@ impl Clock for SystemClock {
     fn thread_cpu_ns(&self) -> u64 {
         thread_cpu_ns()
     }
+    fn process_cpu_ns(&self) -> u64 {
+        process_cpu_ns()
+    }
     fn ticks(&self) -> u64 {
         match &self.stamps {
             Some(stamps) => stamps.now(),
@@ -76,9 +79,20 @@ impl Clock for SystemClock {
     }
 }
 
+/// The number of the calling thread, by which the system's tools name it.
+pub fn thread_id() -> u64 {
+    u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0)
+}
+
 /// Nanoseconds of processor time that the calling thread took.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0)
+}
+
+/// Nanoseconds of processor time that all threads of the process took.
+pub(crate) fn process_cpu_ns() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0)
 }
 

@@ -11,16 +11,24 @@
 //!
 //! One thread ticks for all databases.
 //!
+//! Bodies share slots ([`Executor::spawn_in_slot`]), [`slots`] at once. Where the oldest that waits
+//! has waited for a tick, which a body that waits for another may cause, one more begins.
+//!
 //! **Other processes.** After a `fork` the child has none of the threads, and locks that another
 //! thread held stay taken. So the state belongs to a process number, and a child begins anew.
 //!
 //! Thread-safety: any thread.
 
-use crate::{Executor, JoinHandle, TICK, Tick, Ticking};
+use super::process_cpu_ns;
+use crate::{
+    Executor, JoinHandle, SCHED_SLICE, SlotBody, TICK, ThreadSlot, Tick, Ticking, TimeSlice,
+};
 use esker_status::{Error, ErrorKind, Result};
+use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::handover::IdleThreads;
 use esker_sync::{ArcSwapOption, Condvar, Mutex, Rank};
 use std::any::Any;
+use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -43,6 +51,12 @@ const PATIENCE: i32 = 9;
 /// The kernel's turns of threads that work for others: longer than what it gives to a thread that
 /// asks for nothing, which is 2.8 milliseconds at most.
 const SLICE: Duration = Duration::from_millis(3);
+
+thread_local! {
+    /// When a thread gave way first, and its slices: a patient one waits for longer than others.
+    static SLICE_OF_THREAD: (Instant, TimeSlice) =
+        (Instant::now(), TimeSlice::new(SCHED_SLICE.as_nanos() as u64));
+}
 
 static CURRENT: ArcSwapOption<ProcessThreads> = ArcSwapOption::const_empty();
 
@@ -68,13 +82,24 @@ impl Executor for ThreadExecutor {
     ) -> Result<Box<dyn JoinHandle>> {
         ProcessThreads::current().spawn(name, true, body)
     }
+    fn spawn_in_slot(&self, name: &str, body: SlotBody) -> Result<()> {
+        ProcessThreads::current().spawn_in_slot(name, body)
+    }
     fn tick(&self, tick: Tick) -> Result<Box<dyn Ticking>> {
         let threads = ProcessThreads::current();
         let id = threads.add_tick(tick)?;
         Ok(Box::new(TimerTicking { threads, id }))
     }
     fn give_way(&self) {
-        std::thread::yield_now();
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        SLICE_OF_THREAD.with(|(begin, slice)| {
+            let since = Instant::now();
+            std::thread::yield_now();
+            slice.note_away(ns(since.elapsed()), ns(begin.elapsed()), process_cpu_ns);
+        });
+    }
+    fn time_slice(&self) -> Duration {
+        Duration::from_nanos(SLICE_OF_THREAD.with(|(_, slice)| slice.ns()))
     }
     fn parallelism(&self) -> usize {
         esker_sync::thread::parallelism()
@@ -129,6 +154,27 @@ struct ProcessThreads {
     service: IdleThreads<ThreadTask>,
     patient: IdleThreads<ThreadTask>,
     timer: Mutex<Timer>,
+    soon: Mutex<SlotQueue>,
+}
+
+/// A body that waits for a slot.
+struct WaitingBody {
+    since: Instant,
+    name: Box<str>,
+    body: SlotBody,
+}
+
+/// Bodies that share slots.
+#[derive(Default)]
+struct SlotQueue {
+    /// Slots that are taken.
+    running: usize,
+    waiting: VecDeque<WaitingBody>,
+}
+
+/// Slots for bodies that share them.
+fn slots() -> usize {
+    (2 * esker_sync::thread::parallelism()).clamp(4, 12)
 }
 
 #[derive(Default)]
@@ -146,6 +192,7 @@ impl ProcessThreads {
             service: IdleThreads::new(IDLE_MAX),
             patient: IdleThreads::new(IDLE_MAX),
             timer: Mutex::new(Rank::LEAF, Timer::default()),
+            soon: Mutex::new(Rank::LEAF, SlotQueue::default()),
         }
     }
 
@@ -197,6 +244,90 @@ impl ProcessThreads {
         Ok(Box::new(Running(end)))
     }
 
+    fn spawn_in_slot(self: &Arc<Self>, name: &str, body: SlotBody) -> Result<()> {
+        {
+            let mut soon = self.soon.lock();
+            if soon.running >= slots() {
+                soon.waiting.push_back(WaitingBody {
+                    since: Instant::now(),
+                    name: name.into(),
+                    body,
+                });
+                return Ok(());
+            }
+            soon.running += 1;
+        }
+        self.start_in_slot(name, body)
+    }
+
+    /// Starts a body that has a slot.
+    fn start_in_slot(self: &Arc<Self>, name: &str, body: SlotBody) -> Result<()> {
+        let own = Arc::clone(self);
+        let started = self.spawn(name, false, Box::new(move || own.run_in_slot(body)));
+        started
+            .map(drop)
+            .inspect_err(|_| self.soon.lock().running -= 1)
+    }
+
+    /// Runs a body, and then those that wait, until one gives its slot back before its end.
+    fn run_in_slot(self: &Arc<Self>, first: SlotBody) {
+        let mut next = Some(first);
+        while let Some(body) = next.take() {
+            let is_over = Arc::new(AtomicBool::new(false));
+            let (own, over) = (Arc::clone(self), Arc::clone(&is_over));
+            let slot = ThreadSlot::new(move || {
+                over.store(true, Ordering::Relaxed);
+                own.hand_slot_over();
+            });
+            let outcome = catch_unwind(AssertUnwindSafe(|| body(slot)));
+            if !is_over.load(Ordering::Relaxed) {
+                if outcome.is_err() {
+                    self.hand_slot_over();
+                } else if let Some(waiting) = self.next_in_slot() {
+                    set_name(&waiting.name);
+                    next = Some(waiting.body);
+                }
+            }
+            if let Err(panic) = outcome {
+                resume_unwind(panic);
+            }
+        }
+    }
+
+    /// Gives a slot back, or to the body that waits longest.
+    fn next_in_slot(&self) -> Option<WaitingBody> {
+        let mut soon = self.soon.lock();
+        let next = soon.waiting.pop_front();
+        if next.is_none() {
+            soon.running -= 1;
+        }
+        next
+    }
+
+    /// Gives a slot back, and has another thread begin the next body.
+    fn hand_slot_over(self: &Arc<Self>) {
+        if let Some(WaitingBody { name, body, .. }) = self.next_in_slot() {
+            // Where no thread can be had, its owner asks again at the next tick.
+            let _not_now = self.start_in_slot(&name, body);
+        }
+    }
+
+    /// Begins the body that waits longest where that has been a tick: those that have
+    /// slots may wait for it.
+    fn start_overdue(self: &Arc<Self>) {
+        let overdue = {
+            let mut soon = self.soon.lock();
+            let is_overdue = |first: &WaitingBody| first.since.elapsed() >= TICK;
+            let overdue = soon.waiting.front().is_some_and(is_overdue);
+            let first = overdue.then(|| soon.waiting.pop_front()).flatten();
+            soon.running += usize::from(first.is_some());
+            first
+        };
+        if let Some(WaitingBody { name, body, .. }) = overdue {
+            let _not_now = self.start_in_slot(&name, body);
+        }
+    }
+
     /// The life of a thread.
     fn live(&self, is_patient: bool, first: ThreadTask) {
         settle();
@@ -238,7 +369,7 @@ impl ProcessThreads {
     }
 
     /// Ticks until nothing is to tick.
-    fn run_timer(&self) {
+    fn run_timer(self: &Arc<Self>) {
         loop {
             std::thread::sleep(TICK);
             let ticks: Vec<Tick> = {
@@ -250,6 +381,7 @@ impl ProcessThreads {
                 let ticks = timer.ticks.iter();
                 ticks.map(|(_, tick)| Arc::clone(tick)).collect()
             };
+            self.start_overdue();
             for tick in ticks {
                 // A panic is a bug of one database, and the others go on.
                 let _panic = catch_unwind(AssertUnwindSafe(|| tick()));

@@ -11,10 +11,10 @@
 use super::builder_index::IndexEntries;
 use super::filter_builder::TableFilterBuilder;
 use super::options::{IndexShortening, IndexType, TableBuilderOptions};
+use super::parallel::ParallelCompression;
+use super::samples::UnsampledBlocks;
 use super::stages::{Stage, lap};
-use esker_codec::compress::{
-    Codec, Compressor, Dictionary, finalize_dictionary, property_v7, train_dictionary,
-};
+use esker_codec::compress::{Codec, Compressor, Dictionary, property_v7};
 use esker_env::WritableFile;
 use esker_format::block::{BlockBuilder, HashIndexBuilder, IndexForm};
 use esker_format::footer::{BLOCK_TRAILER_LEN, BlockHandle, Footer};
@@ -51,14 +51,6 @@ pub struct TableSummary {
     pub seqs: Option<(Seq, Seq)>,
 }
 
-/// Data blocks that wait for the dictionary.
-#[derive(Debug, Default)]
-struct UnsampledBlocks {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    limit: u64,
-}
-
 /// Bytes that the builders of all tables that are being written in this process hold, beside the
 /// buffers of their files.
 pub static TABLE_BUILDERS: Gauge = Gauge::new();
@@ -84,6 +76,10 @@ pub struct TableBuilder {
     compressed: Vec<u8>,
     used: Vec<Codec>,
     buffered: Option<UnsampledBlocks>,
+    /// Blocks that other threads compress.
+    parallel: Option<ParallelCompression>,
+    /// Bytes of the blocks that were written, before compression.
+    raw_written: u64,
     dict: Option<Dictionary>,
     props: TableProperties,
     seqs: Option<(Seq, Seq)>,
@@ -174,6 +170,8 @@ impl TableBuilder {
             compressed: Vec::new(),
             used: Vec::new(),
             buffered,
+            parallel: None,
+            raw_written: 0,
             dict: None,
             props: TableProperties::default(),
             seqs: None,
@@ -342,12 +340,17 @@ impl TableBuilder {
     /// Bytes of memory held, without the file's buffers.
     fn memory(&self) -> usize {
         let buffered = self.buffered.as_ref().map_or(0, |b| b.bytes.capacity());
+        let parallel = self
+            .parallel
+            .as_ref()
+            .map_or(0, ParallelCompression::pending);
         let filter = self.filter.as_ref().map_or(0, TableFilterBuilder::memory);
         let compressors = self.compressor.memory() + self.index_compressor.memory();
         self.data.memory()
             + self.index.memory()
             + self.compressed.capacity()
             + buffered
+            + parallel
             + filter
             + compressors
     }
@@ -387,27 +390,80 @@ impl TableBuilder {
         }
     }
 
+    /// Compresses a data block and writes it, or has other threads compress it first.
     fn write_data(&mut self, raw: &[u8]) -> Result<()> {
-        let mut codec = Codec::None;
-        let mut compressed = std::mem::take(&mut self.compressed);
-        if self.options.compression != Codec::None {
-            self.lap(Stage::Merge);
-            if self.compressor.compress(raw, &mut compressed)? {
-                codec = self.options.compression
-            } else {
-                self.props.num_data_blocks_compression_rejected += 1
-            }
-            self.lap(Stage::Compress);
+        if self.options.compression == Codec::None {
+            return self.write_block(raw, None);
         }
-        let stored = if codec == Codec::None {
-            raw
-        } else {
-            &compressed
-        };
-        let handle = self.write_stored(stored, codec)?;
+        if let Some(how) = &self.options.compressors {
+            let (codec, options) = (self.options.compression, &self.options.compression_opts);
+            let dict = self.dict.as_ref();
+            let parallel = match &mut self.parallel {
+                Some(started) => started,
+                none => none.insert(ParallelCompression::start(how, || {
+                    Compressor::new(codec, options.clone(), dict)
+                })?),
+            };
+            if parallel.push(raw) {
+                self.write_group()?;
+            }
+            return Ok(());
+        }
+        let mut compressed = std::mem::take(&mut self.compressed);
+        self.lap(Stage::Merge);
+        let is_smaller = self.compressor.compress(raw, &mut compressed)?;
+        self.lap(Stage::Compress);
+        self.write_block(raw, is_smaller.then_some(&compressed))?;
         if compressed.capacity() <= BUFFER_KEPT {
             self.compressed = compressed;
         }
+        Ok(())
+    }
+
+    /// Writes the oldest blocks that other threads compress; false when there are none.
+    fn write_group(&mut self) -> Result<bool> {
+        self.lap(Stage::Merge);
+        let parallel = self.parallel.as_mut();
+        let group = parallel.and_then(|p| p.take(&mut self.compressor));
+        self.lap(Stage::Compress);
+        let Some(group) = group.transpose()? else {
+            return Ok(false);
+        };
+        for (raw, shrunk) in group.blocks() {
+            self.write_block(raw, shrunk)?;
+        }
+        Ok(true)
+    }
+
+    /// Writes all blocks that other threads compress, and ends the threads.
+    fn end_parallel(&mut self) -> Result<()> {
+        if let Some(parallel) = &mut self.parallel {
+            parallel.offer_rest();
+        }
+        while self.write_group()? {}
+        if let Some(parallel) = self.parallel.take() {
+            let cpu_ns = parallel.end();
+            if let Some(stages) = &self.options.stages {
+                stages.charge(Stage::Compress, cpu_ns);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a data block, as it is where it did not shrink.
+    fn write_block(&mut self, raw: &[u8], shrunk: Option<&[u8]>) -> Result<()> {
+        let (stored, codec) = match shrunk {
+            Some(shrunk) => (shrunk, self.options.compression),
+            None => (raw, Codec::None),
+        };
+        if codec != self.options.compression {
+            self.props.num_data_blocks_compression_rejected += 1;
+        }
+        let handle = self.write_stored(stored, codec)?;
+        if let Some(fresh) = &self.options.fresh {
+            fresh.keep_data(self.options.file_no, handle, raw);
+        }
+        self.raw_written += raw.len() as u64;
         self.index.push_handle(handle);
         if self.options.table.block_align {
             let align = PAGE.min(self.options.table.block_size) as u64;
@@ -474,7 +530,7 @@ impl TableBuilder {
             return Ok(());
         };
         self.lap(Stage::Merge);
-        if let Some(bytes) = self.make_dictionary(&buffered)? {
+        if let Some(bytes) = buffered.dictionary(&self.options)? {
             let dict = Dictionary::new(bytes)?;
             let options = self.options.compression_opts.clone();
             self.compressor = Compressor::new(self.options.compression, options, Some(&dict))?;
@@ -489,49 +545,28 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Samples blocks evenly; trains with zstd where asked, else the samples are the dictionary.
-    fn make_dictionary(&self, buffered: &UnsampledBlocks) -> Result<Option<Vec<u8>>> {
-        let o = &self.options.compression_opts;
-        let max = o.max_dict_bytes as usize;
-        let train = self.options.compression == Codec::Zstd && o.zstd_max_train_bytes > 0;
-        let wanted = if train {
-            o.zstd_max_train_bytes as usize
-        } else {
-            max
-        };
-        let step = buffered.bytes.len().div_ceil(wanted.max(1)).max(1);
-        let (mut samples, mut sizes) = (Vec::new(), Vec::new());
-        for i in (0..buffered.ends.len()).step_by(step) {
-            let start = if i == 0 { 0 } else { buffered.ends[i - 1] };
-            let room = wanted - samples.len();
-            let block = &buffered.bytes[start..buffered.ends[i]];
-            let taken = &block[..block.len().min(room)];
-            if taken.is_empty() {
-                break;
-            }
-            samples.extend_from_slice(taken);
-            sizes.push(taken.len());
-        }
-        if !train {
-            return Ok((!samples.is_empty()).then_some(samples));
-        }
-        if o.use_zstd_dict_trainer {
-            train_dictionary(&samples, &sizes, max)
-        } else {
-            finalize_dictionary(&samples, &sizes, max, o.level)
-        }
-    }
-
     /// Bytes written and buffered so far: what the file will have, without its tail.
     pub fn file_size(&self) -> u64 {
         let buffered = self.buffered.as_ref().map_or(0, |b| b.bytes.len());
         self.offset
             + buffered as u64
+            + self.parallel_size()
             + if self.data.is_empty() {
                 0
             } else {
                 self.data.size_estimate() as u64
             }
+    }
+    /// Bytes that the blocks which other threads compress are likely to take.
+    fn parallel_size(&self) -> u64 {
+        let pending = self
+            .parallel
+            .as_ref()
+            .map_or(0, ParallelCompression::pending) as u64;
+        if self.raw_written == 0 {
+            return pending;
+        }
+        (pending as f64 * self.offset as f64 / self.raw_written as f64) as u64
     }
     /// The size that the file is likely to have when finished now, tail included.
     pub fn estimated_file_size(&self) -> u64 {
@@ -558,6 +593,7 @@ impl TableBuilder {
     pub fn finish(mut self) -> Result<(TableSummary, Box<dyn WritableFile>)> {
         self.cut_block(None)?;
         self.unbuffer()?;
+        self.end_parallel()?;
         let tail_start = self.offset;
         self.props.tail_start_offset = tail_start;
         self.props.data_size = tail_start;
@@ -631,9 +667,13 @@ impl TableBuilder {
         let interval = self.options.table.index_block_restart_interval;
         let last_key = std::mem::take(&mut self.last_key);
         self.lap(Stage::Merge);
-        let written = filter.write(&last_key, form, interval, |block| {
+        let written = filter.write(&last_key, form, interval, |block, is_filter| {
             self.lap(Stage::Filter);
-            self.write_stored(block, Codec::None)
+            let handle = self.write_stored(block, Codec::None)?;
+            if let (Some(fresh), true) = (&self.options.fresh, is_filter) {
+                fresh.keep_filter(self.options.file_no, handle, block);
+            }
+            Ok(handle)
         })?;
         self.lap(Stage::Filter);
         self.last_key = last_key;

@@ -126,21 +126,21 @@ impl TableFilterBuilder {
         done + self.filter.block_len(self.filter.len())
     }
 
-    /// Writes the filter through `write`; its metaindex name and handle, or `None` when it is
-    /// empty.
+    /// Writes the filter through `write`, which is told which blocks are filters and which is the
+    /// index of partitions; its metaindex name and handle, or `None` when it is empty.
     pub(super) fn write(
         mut self,
         last_key: &[u8],
         form: IndexForm,
         interval: u32,
-        mut write: impl FnMut(&[u8]) -> Result<BlockHandle>,
+        mut write: impl FnMut(&[u8], bool) -> Result<BlockHandle>,
     ) -> Result<Option<(&'static str, BlockHandle)>> {
         let rest = self.filter.finish();
         if self.keys_per_partition.is_none() {
             return if rest.is_empty() {
                 Ok(None)
             } else {
-                Ok(Some((FULL_FILTER_BLOCK, write(&rest)?)))
+                Ok(Some((FULL_FILTER_BLOCK, write(&rest, true)?)))
             };
         }
         if !rest.is_empty() {
@@ -157,9 +157,12 @@ impl TableFilterBuilder {
             interval,
         );
         for (bytes, last) in &self.done {
-            let handle = write(bytes)?;
+            let handle = write(bytes, true)?;
             top.add(last, handle, &[]);
         }
-        Ok(Some((PARTITIONED_FILTER_BLOCK, write(top.finish())?)))
+        Ok(Some((
+            PARTITIONED_FILTER_BLOCK,
+            write(top.finish(), false)?,
+        )))
     }
 }

@@ -21,14 +21,17 @@ mod filter;
 mod filter_block;
 mod filter_builder;
 mod filter_match;
+mod fresh;
 mod lookup;
 mod observer;
 mod open;
 mod options;
+mod parallel;
 mod partitions;
 mod prefetch;
 mod reader;
 mod salvage;
+mod samples;
 mod search;
 mod stages;
 mod walks;
@@ -43,6 +46,7 @@ pub use compressed_tier::{CompressedTierOptions, new_block_cache};
 pub use context::{FoundEntry, LookupKey, PinnedBlockValue, ReadContext, ReadCounters};
 pub use cursor::TableCursor;
 pub use filter_block::FilterBlock;
+pub use fresh::PrepopulateTarget;
 pub use lookup::BlockLocation;
 pub use observer::{BlockRole, FilterOutcome, TableObserver};
 pub use open::read_properties;
@@ -50,6 +54,7 @@ pub use options::{
     DataBlockIndexType, IndexShortening, IndexType, TableBuilderOptions, TableOptions,
     TableReaderOptions,
 };
+pub use parallel::CompressionThreads;
 pub use reader::{Meta, TableReader};
 pub use salvage::{DamagedRange, Salvage, SalvageCounts, SalvageOptions};
 pub use stages::{Stage, StageClock, StageTimes};

@@ -1,6 +1,8 @@
 //! RocksDB's block-based table options, and what a reader and a builder are told beside them.
 
-use super::{BlockCache, StageClock, TableObserver, WalkLengths};
+use super::{
+    BlockCache, CompressionThreads, PrepopulateTarget, StageClock, TableObserver, WalkLengths,
+};
 use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, CompressionOptions};
 
@@ -231,6 +233,10 @@ pub struct TableBuilderOptions {
     pub checksum_base: u32,
     /// Told what the time goes on.
     pub stages: Option<Arc<StageClock>>,
+    /// Threads that compress data blocks.
+    pub compressors: Option<CompressionThreads>,
+    /// Gets the blocks as they are written.
+    pub fresh: Option<PrepopulateTarget>,
 }
 
 impl Default for TableBuilderOptions {
@@ -259,6 +265,8 @@ impl Default for TableBuilderOptions {
             user_properties: Vec::new(),
             checksum_base: 0,
             stages: None,
+            compressors: None,
+            fresh: None,
         }
     }
 }

@@ -13,11 +13,11 @@
 //! stages' processor times add up to the job's. What threads that read and write in the background
 //! took is charged to the stage that they worked for; it has no wall time.
 //!
-//! A job knows the time at each boundary, so it takes turns there: after [`SCHED_SLICE`] of work it
-//! lets others have the processor. The kernel has turns of its own, and sees that one is over when
-//! a timer ticks, which may be every four milliseconds, or when somebody wakes up; a writer that
-//! woke up a moment too early would wait for that. What goes by meanwhile is merging that takes no
-//! processor.
+//! A job knows the time at each boundary, so it gives way there: after [`Executor::time_slice`] of
+//! work it lets others have the processor. The kernel has slices of its own, and sees that one is
+//! over when a timer ticks, which may be every four milliseconds, or when somebody wakes up; a
+//! writer that woke up a moment too early would wait for that. What goes by meanwhile is merging
+//! that takes no processor.
 //!
 //! Thread-safety: one thread uses it at a time, not always the same.
 
@@ -129,8 +129,7 @@ pub struct StageClock {
     last: AtomicU64,
     /// When the thread's turn ends.
     turn_ends: AtomicU64,
-    /// Ticks of a turn, and of what is long.
-    turn: AtomicU64,
+    /// Ticks of what is long.
     long: AtomicU64,
     /// The time when the stretch began, and the thread's processor time.
     start_ns: AtomicU64,
@@ -173,7 +172,6 @@ impl StageClock {
             executor,
             last: AtomicU64::new(0),
             turn_ends: AtomicU64::new(0),
-            turn: AtomicU64::new(0),
             long: AtomicU64::new(0),
             start_ns: AtomicU64::new(0),
             cpu_start_ns: AtomicU64::new(0),
@@ -198,7 +196,6 @@ impl StageClock {
 
     /// The calling thread begins to work.
     pub fn resume(&self) {
-        self.turn.store(self.clock.ticks_of(SCHED_SLICE), Relaxed);
         self.long.store(self.clock.ticks_of(LONG), Relaxed);
         self.start_ns.store(self.clock.now_ns(), Relaxed);
         self.cpu_start_ns.store(self.clock.thread_cpu_ns(), Relaxed);
@@ -207,7 +204,12 @@ impl StageClock {
 
     fn begin_turn(&self, now: u64) {
         self.last.store(now, Relaxed);
-        self.turn_ends.store(now + self.turn.load(Relaxed), Relaxed);
+        let turn = self
+            .executor
+            .as_ref()
+            .map_or(SCHED_SLICE, |e| e.time_slice());
+        self.turn_ends
+            .store(now + self.clock.ticks_of(turn), Relaxed);
     }
 
     /// It ends, for now.

@@ -4,10 +4,12 @@
 //! [`tag`]. [`WriteBatch`] builds the bytes, [`BatchReader`] and [`Records`] take them apart with
 //! every length checked. The writer, recovery, replication and the tools go through here.
 
+mod memory;
 mod records;
 mod timestamps;
 mod write;
 
+pub use memory::large_batch_bytes;
 pub use records::{BatchReader, PrepareKind, Record, Records, unpack_timed};
 pub use write::{SavePoint, WriteBatch};
 

@@ -3,6 +3,7 @@
 //! `rep` is always a well-formed batch: a refused record leaves no bytes behind. A batch is a plain
 //! value; the writer stamps the sequence with [`WriteBatch::set_seq`] when the batch is ordered.
 
+use super::memory::CountedBatch;
 use super::records::{BatchReader, PrepareKind, Record, Records};
 use super::{HEADER_LEN, count_of, seq_of, tag};
 use crate::blob::BlobIndex;
@@ -57,6 +58,7 @@ const MAX_VALUE_LEN: usize = u32::MAX as usize;
 #[derive(Clone, Debug)]
 pub struct WriteBatch {
     pub(super) rep: Vec<u8>,
+    counted: CountedBatch,
     flags: u16,
     max_bytes: usize,
     save_points: Vec<SavePoint>,
@@ -95,6 +97,7 @@ impl WriteBatch {
         rep.extend_from_slice(&[0; HEADER_LEN]);
         WriteBatch {
             rep,
+            counted: CountedBatch::default(),
             flags: 0,
             max_bytes: 0,
             save_points: Vec::new(),
@@ -116,6 +119,7 @@ impl WriteBatch {
         }
         Ok(WriteBatch {
             rep,
+            counted: CountedBatch::default(),
             flags,
             max_bytes: 0,
             save_points: Vec::new(),
@@ -656,6 +660,7 @@ impl WriteBatch {
     /// Takes the new bytes back when they make the batch too long.
     #[inline]
     fn admit(&mut self, before: usize) -> Result<()> {
+        self.counted.follow(self.rep.capacity());
         if self.max_bytes != 0 && self.rep.len() > self.max_bytes {
             self.rep.truncate(before);
             return Err(too_long(self.max_bytes));

@@ -185,6 +185,7 @@ functions! {
         compactoptions_set_max_subcompactions = b"rocksdb_compactoptions_set_max_subcompactions" (Handle, c_int);
         readoptions_set_async_io = b"rocksdb_readoptions_set_async_io" (Handle, c_uchar);
         readoptions_set_tailing = b"rocksdb_readoptions_set_tailing" (Handle, c_uchar);
+        readoptions_set_auto_refresh_iterator_with_snapshot = b"rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot" (Handle, c_uchar);
         readoptions_set_total_order_seek = b"rocksdb_readoptions_set_total_order_seek" (Handle, c_uchar);
         readoptions_set_prefix_same_as_start = b"rocksdb_readoptions_set_prefix_same_as_start" (Handle, c_uchar);
         readoptions_set_adaptive_readahead = b"rocksdb_readoptions_set_adaptive_readahead" (Handle, c_uchar);

@@ -34,10 +34,15 @@ type Switch = unsafe extern "C" fn(Handle, std::ffi::c_uchar);
 
 impl Api {
     /// The switches of a session's plan: whether it does, by which function, and its name.
-    pub(super) fn switches(&self, plan: &SessionPlan) -> [(bool, Option<Switch>, &'static str); 6] {
+    pub(super) fn switches(&self, plan: &SessionPlan) -> [(bool, Option<Switch>, &'static str); 7] {
         [
             (plan.async_io, self.readoptions_set_async_io, "async_io"),
             (plan.tailing, self.readoptions_set_tailing, "tailing"),
+            (
+                plan.auto_refresh,
+                self.readoptions_set_auto_refresh_iterator_with_snapshot,
+                "auto_refresh_iterator_with_snapshot",
+            ),
             (
                 plan.total_order_seek,
                 self.readoptions_set_total_order_seek,

@@ -134,6 +134,7 @@ mod common {
         let asked = [
             (plan.sync, "sync"),
             (plan.tailing, "use_tailing_iterator"),
+            (plan.auto_refresh, "auto_refresh_iterator_with_snapshot"),
             (plan.prefix_same_as_start, "prefix_same_as_start"),
         ];
         let asked = asked.iter().find(|(is, _)| *is).map(|(_, flag)| *flag);

@@ -29,7 +29,8 @@ struct Candidate {
 /// The merge that reads have paid for, if there is one.
 pub(super) fn pick(cx: &Context<'_>) -> Option<Plan> {
     let moment = &cx.moment;
-    let rests = !moment.is_paced() && !moment.expects_flushes() && cx.busy.is_empty();
+    let writers_rest = moment.reads.writers_rest || !moment.expects_flushes();
+    let rests = !moment.is_paced() && writers_rest && cx.busy.is_empty();
     if moment.reads.debt_ns < LEAST_DEBT_NS || !cx.policy.compaction_for_reads || !rests {
         return None;
     }

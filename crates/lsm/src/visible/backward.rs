@@ -25,6 +25,9 @@ impl<C: Cursor> VisibleCursor<C> {
         if self.notes.as_ref().is_some_and(|n| n.has_open_run()) {
             self.close_run_backward();
         }
+        if self.walks_deleted {
+            self.close_deleted(false);
+        }
     }
 
     #[inline(always)]
@@ -46,8 +49,9 @@ impl<C: Cursor> VisibleCursor<C> {
             match self.resolve_backward() {
                 Ok(true) => return self.show_saved(),
                 Ok(false) if self.error.is_some() => return,
-                Ok(false) if self.is_deleted && self.notes.is_some() => {
+                Ok(false) if self.is_deleted => {
                     self.note_deletion_before();
+                    self.pass_deleted(false);
                 }
                 Ok(false) => {}
                 Err(e) => return self.fail(e),

@@ -2,6 +2,7 @@
 //! of. The moves are in the parent, [`super::forward`] and [`super::backward`].
 
 use super::deleted::DeletedRange;
+use super::deleted_walk::DeletedWalk;
 use super::hidden::HiddenCount;
 use super::notes::Notes;
 use super::options::{VisibleCounters, VisibleOptions};
@@ -78,6 +79,10 @@ pub struct VisibleCursor<C> {
     pub(super) notes: Option<Box<Notes>>,
     /// The newest version of the key that was looked at last, going backward, is a deletion.
     pub(super) is_deleted: bool,
+    /// Ranges that are known to be deleted, and what the present walk adds to them.
+    pub(super) known: Option<Box<DeletedWalk>>,
+    /// The present walk passed over a deletion or went past a known range.
+    pub(super) walks_deleted: bool,
 }
 
 impl<C: Cursor> VisibleCursor<C> {
@@ -109,6 +114,8 @@ impl<C: Cursor> VisibleCursor<C> {
             child,
             plain_steps: options.plain_steps(),
             notes: Notes::wanted(&options),
+            known: DeletedWalk::wanted(&options),
+            walks_deleted: false,
             options,
             tombstones,
             ts,
@@ -238,6 +245,7 @@ impl<C: Cursor> VisibleCursor<C> {
         snapshot: Seq,
         bounds: (Option<&[u8]>, Option<&[u8]>),
         max_skippable_internal_keys: u64,
+        epoch: u64,
     ) {
         if !seeded(Bug::ParkedSequenceKept) {
             self.options.snapshot = snapshot;
@@ -247,6 +255,9 @@ impl<C: Cursor> VisibleCursor<C> {
         self.options.upper = bounds.1.map(<[u8]>::to_vec);
         self.options.max_skippable_internal_keys = max_skippable_internal_keys;
         self.counters = VisibleCounters::default();
+        if let Some(known) = &mut self.known {
+            known.change_reader(epoch);
+        }
         self.begin(None);
         self.counters.seeks = 0;
     }
@@ -279,6 +290,13 @@ impl<C: Cursor> VisibleCursor<C> {
         self.counters.seeks += 1;
         if let Some(notes) = &mut self.notes {
             notes.begin_walk();
+        }
+        if self.walks_deleted {
+            // The walk before did not end.
+            self.walks_deleted = false;
+            if let Some(known) = &mut self.known {
+                known.reset();
+            }
         }
         self.prefix = match target {
             Some(target) if self.options.prefix_same_as_start => self.options.prefix_of(target),

@@ -62,6 +62,9 @@ impl<C: Cursor> VisibleCursor<C> {
         if self.notes.as_ref().is_some_and(|n| n.has_open_run()) {
             self.close_run_forward();
         }
+        if self.walks_deleted {
+            self.close_deleted(true);
+        }
         shown
     }
 
@@ -139,6 +142,10 @@ impl<C: Cursor> VisibleCursor<C> {
                     }
                     if !self.count_skip() {
                         return false;
+                    }
+                    if is_deletion && self.known.is_some() && self.pass_deleted(true) {
+                        ranged = 0;
+                        continue;
                     }
                     ranged = if matches!(verdict, Verdict::HideRange) {
                         ranged + 1

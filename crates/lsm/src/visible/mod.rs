@@ -13,14 +13,18 @@
 mod backward;
 mod cursor;
 mod deleted;
+mod deleted_walk;
 mod forward;
 mod hidden;
+mod known;
 mod notes;
 mod options;
+mod past_deleted;
 
 pub use cursor::VisibleCursor;
 pub use deleted::DeletedRange;
 pub use hidden::HiddenLimits;
+pub use known::{FoundRange, KnownDeletions, KnownRanges, ReaderPlace};
 pub use options::{NoBlobs, PrefixLength, ValueResolver, VisibleCounters, VisibleOptions};
 
 use cursor::{At, ScanDirection, VersionBound};
@@ -68,6 +72,8 @@ impl<C: Cursor> VisibleCursor<C> {
     pub fn seek(&mut self, target: &[u8]) {
         self.begin(Some(target));
         if self.ts == 0 && self.options.lower.is_none() {
+            let known = self.known_at(target);
+            let target = known.as_ref().map_or(target, |range| &range.end);
             self.set_target(target, VersionBound::Visible);
             self.child.seek(&self.target);
             self.find_forward(false);
@@ -96,7 +102,10 @@ impl<C: Cursor> VisibleCursor<C> {
     pub fn seek_for_prev(&mut self, target: &[u8]) {
         self.begin(Some(target));
         if self.ts == 0 && self.options.upper.is_none() {
-            self.set_target(target, VersionBound::Last);
+            match self.known_at(target) {
+                Some(range) => self.set_target(&range.begin, VersionBound::First),
+                None => self.set_target(target, VersionBound::Last),
+            }
             self.child.seek_for_prev(&self.target);
             self.direction = ScanDirection::Backward;
             self.find_backward();

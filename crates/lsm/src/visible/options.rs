@@ -1,6 +1,7 @@
 //! Options that a reader gives its iterator.
 
 use super::hidden::HiddenLimits;
+use super::known::KnownDeletions;
 use crate::merge_operator::MergeOperator;
 use esker_format::{KeyOrder, Seq, timestamp};
 use esker_status::{Error, Result};
@@ -59,6 +60,8 @@ pub struct VisibleOptions {
     pub min_deleted_run: u32,
     /// From how many hidden entries of the newest run on the owner is told.
     pub hidden_limits: HiddenLimits,
+    /// Ranges that are known to be deleted; none are looked up or noted without.
+    pub known: Option<KnownDeletions>,
     /// Combines operands; without one an operand is an error.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// Reads blobs; without one a blob index is an error.
@@ -81,6 +84,7 @@ impl VisibleOptions {
             max_skippable_internal_keys: 0,
             min_deleted_run: 0,
             hidden_limits: HiddenLimits::default(),
+            known: None,
             merge_operator: None,
             resolver: None,
         }

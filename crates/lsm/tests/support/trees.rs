@@ -21,6 +21,7 @@ pub(crate) const NOW: PickContext = PickContext {
     reads: ReadDemand {
         debt_ns: 0,
         merge_pace: None,
+        writers_rest: false,
     },
 };
 

@@ -28,7 +28,9 @@ use super::controller::{
 };
 use esker_cache::CacheOptions;
 use esker_env::Clock;
-use esker_files::table::BlockCache;
+use esker_env::FILE_BUFFERS;
+use esker_files::table::{BlockCache, TABLE_BUILDERS};
+use esker_format::batch::large_batch_bytes;
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, Mutex, OnceLock, Rank, Weak};
@@ -68,6 +70,9 @@ pub struct MemoryBudgetOptions {
     pub is_fixed: bool,
     /// The kind and the shards of the block cache; its capacity is the budget's to set.
     pub cache: CacheOptions,
+    /// It is the budget of all databases of the process: what only the process counts is part of
+    /// it, such as buffers of files, tables that are being written, and large batches.
+    pub is_of_process: bool,
     /// The number that `total` follows, which is read again once a minute.
     pub source: Option<Arc<dyn BudgetSource>>,
 }
@@ -88,6 +93,7 @@ impl MemoryBudgetOptions {
             memtables_min: 0,
             is_fixed: false,
             cache: CacheOptions::with_capacity(total),
+            is_of_process: false,
             source: None,
         }
     }
@@ -136,6 +142,8 @@ pub struct BudgetState {
     pub others: usize,
     /// Of that, what open tables hold.
     pub readers: usize,
+    /// Bytes that the block caches had above theirs at the last look: blocks that readers hold.
+    pub exceeded: usize,
     /// Microseconds a second that a megabyte more or less is worth to the cache.
     pub cache_worth: BudgetSlopes,
     /// Value of a megabyte to the memtables.
@@ -422,7 +430,16 @@ impl MemoryBudget {
         self.note_caches(state, &sums);
         state.shown.readers = sums.readers;
         state.shown.others = overhead + sums.strict;
+        if self.options.is_of_process {
+            let buffers = FILE_BUFFERS.get() + TABLE_BUILDERS.get();
+            state.shown.others += buffers + large_batch_bytes();
+        }
+        let in_caches: usize = caches().map(|c| c.usage()).sum();
+        state.shown.exceeded = in_caches.saturating_sub(state.shown.cache);
         if !seeded(Bug::BudgetForgetsReaders) {
+            state.shown.others += sums.readers;
+        }
+        if seeded(Bug::BudgetCountsTwice) {
             state.shown.others += sums.readers;
         }
         // What others took is gone from the cache before the split is looked at.
@@ -625,9 +642,10 @@ impl std::fmt::Display for BudgetState {
         )?;
         writeln!(
             f,
-            "others: {}, of that open tables {}",
+            "others: {}, of that open tables {}; blocks that readers hold exceed it by {}",
             mb(self.others),
-            mb(self.readers)
+            mb(self.readers),
+            mb(self.exceeded)
         )?;
         writeln!(
             f,

@@ -43,11 +43,11 @@ option_table! {
     /// Most open table files; -1 for no limit.
     max_open_files: i32 = -1, Live, Jobs, Both, AnyTime;
     /// Threads that open table files when a database opens.
-    max_file_opening_threads: i32 = 16, Accepted("tables are opened one after the other"), Jobs, Both, AtOpen;
+    max_file_opening_threads: i32 = 16, Live, Jobs, Both, AtOpen;
     /// Threads that carry out reads which do not block their caller.
     read_io_executor_threads: i32 = 1, Accepted("reads run on the calling thread"), Jobs, New, AtOpen;
     /// Opens table files after the call to open has returned.
-    open_files_async: bool = false, Accepted("table files are opened when they are first used"), Open, New, AtOpen;
+    open_files_async: bool = false, Live, Open, New, AtOpen;
     /// Bytes of log above which the family that holds the oldest one is flushed; 0 for four times
     /// all write buffers.
     max_total_wal_size: u64 = 0, Live, Wal, Both, AnyTime;
@@ -137,13 +137,13 @@ option_table! {
     memory_budget: usize = 0, Live, Memory, Own, AtOpen;
     /// The percentage of the budget that the block cache has at first. 0: memtables begin with 128
     /// MB, or with half of the budget if that is less.
-    memory_budget_cache_percent: u32 = 0, Live, Memory, Own, AtOpen;
+    memory_budget_cache_percent: u32 = 0, Accepted("the budget finds its split itself; programs set it by `MemoryBudgetOptions`"), Memory, Own, AtOpen;
     /// The least of the block cache, in bytes; 0 for a sixteenth of the budget.
-    memory_budget_cache_min: usize = 0, Live, Memory, Own, AtOpen;
+    memory_budget_cache_min: usize = 0, Accepted("the budget finds its split itself; programs set it by `MemoryBudgetOptions`"), Memory, Own, AtOpen;
     /// The least of the memtables, in bytes; 0 for a sixteenth of the budget.
-    memory_budget_memtables_min: usize = 0, Live, Memory, Own, AtOpen;
+    memory_budget_memtables_min: usize = 0, Accepted("the budget finds its split itself; programs set it by `MemoryBudgetOptions`"), Memory, Own, AtOpen;
     /// Keeps the split as it is at first.
-    memory_budget_fixed: bool = false, Live, Memory, Own, AtOpen;
+    memory_budget_fixed: bool = false, Accepted("the budget finds its split itself; programs set it by `MemoryBudgetOptions`"), Memory, Own, AtOpen;
     /// Saves at closing which blocks the block cache holds, and loads them in the background after
     /// opening, as far as there is room.
     save_block_cache: bool = false, Live, Read, Own, AnyTime;

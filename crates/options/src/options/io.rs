@@ -82,6 +82,9 @@ pub struct ReadOptions {
     pub auto_prefix_mode: bool,
     /// Sees writes that come after the iterator was made.
     pub tailing: bool,
+    /// An iterator at a snapshot lets go of files and memtables that the database has replaced, at
+    /// its next move. It sees the same.
+    pub auto_refresh_iterator_with_snapshot: bool,
     /// Asks for keys and values that stay in place while the iterator lives. Here they live until
     /// the next move.
     pub pin_data: bool,
@@ -133,6 +136,7 @@ impl Default for ReadOptions {
             total_order_seek: false,
             auto_prefix_mode: false,
             tailing: false,
+            auto_refresh_iterator_with_snapshot: false,
             pin_data: false,
             ignore_range_deletions: false,
             readahead_size: 0,

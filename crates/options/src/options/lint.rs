@@ -100,12 +100,6 @@ impl Linter<'_> {
             "less than a megabyte is no room for a cache and memtables",
             "set it to 0, or to 1 MB and more",
         );
-        self.error_if(
-            o.memory_budget_cache_percent > 100,
-            "memory_budget_cache_percent",
-            "the cache cannot have more than all of the budget",
-            "set it to 100 at most",
-        );
         let is_on = o.memory_budget > 0 || o.shared_memory_budget.is_some();
         self.advise_if(
             is_on && o.write_buffer_manager.is_some(),
@@ -117,7 +111,7 @@ impl Linter<'_> {
             is_on && o.db_write_buffer_size > 0,
             "db_write_buffer_size",
             "the memory budget limits the memtables, and not this number",
-            "set memory_budget_memtables_min, or leave one of the two out",
+            "leave one of the two out",
         );
     }
 

@@ -20,7 +20,7 @@ option_table! {
     /// Bytes of samples that zstd's trainer sees; 0 takes samples as the dictionary.
     zstd_max_train_bytes: u32 = 0, Live, Compression, Both, AnyTime;
     /// Threads that compress the blocks of one file.
-    parallel_threads: u32 = 1, Accepted("blocks are compressed by the job that writes them; more jobs and sub-compactions use more cores"), Compression, Both, AnyTime;
+    parallel_threads: u32 = 1, Live, Compression, Both, AnyTime;
     /// In `bottommost_compression_opts`: whether these settings apply at all.
     enabled: bool = false, Live, Compression, Both, AnyTime;
     /// Most bytes held back while samples for a dictionary are collected; 0 for the file's size.

@@ -74,10 +74,6 @@ impl DbOptions {
     pub fn make_memory_budget(&mut self, cache: CacheOptions) {
         if self.shared_memory_budget.is_none() && self.memory_budget > 0 {
             let mut options = MemoryBudgetOptions::with_total(self.memory_budget);
-            options.cache_percent = self.memory_budget_cache_percent;
-            options.cache_min = self.memory_budget_cache_min;
-            options.memtables_min = self.memory_budget_memtables_min;
-            options.is_fixed = self.memory_budget_fixed;
             options.cache = cache;
             self.shared_memory_budget = Some(MemoryBudget::new(options));
         }

@@ -92,7 +92,7 @@ option_table! {
     /// Largest readahead that sequential reads grow to, in bytes.
     max_auto_readahead_size: usize = 256 << 10, Live, Read, Both, AtOpen;
     /// Fresh blocks that go into the block cache.
-    prepopulate_block_cache: PrepopulateBlockCache = PrepopulateBlockCache::Disable, Accepted("blocks enter the cache when they are first read"), Table, Both, AnyTime;
+    prepopulate_block_cache: PrepopulateBlockCache = PrepopulateBlockCache::Disable, Live, Table, Both, AnyTime;
     /// Readahead when sequential reading is noticed, in bytes.
     initial_auto_readahead_size: usize = 8 << 10, Live, Read, Both, AtOpen;
     /// Sequential reads of a file before readahead begins.

@@ -4,6 +4,7 @@
 //! Used by one thread, the one that opens.
 
 use super::Opening;
+use crate::core::long_readers::LongReaderState;
 use crate::core::{Admin, Background, BudgetPart, Core, Identity, ReadCore, SavedCacheState};
 use crate::core::{Services, Trees};
 use crate::family::backpressure::admission::Admission;
@@ -31,7 +32,7 @@ use crate::write::sequence::Sequence;
 use esker_files::identity;
 use esker_format::{FamilyId, FileNo, KeyOrder, file_name};
 use esker_status::{Error, Result};
-use esker_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
+use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
 use esker_sync::{Arc, ArcSwap, Mutex, OnceLock, Rank};
 use std::path::{Path, PathBuf};
 
@@ -167,6 +168,8 @@ impl Opening {
             compaction_abort: CompactionAbort::default(),
             saved_cache: SavedCacheState::new(self.db.save_block_cache && !self.is_read_only()),
             slot_wanted: AtomicU64::new(0),
+            long_readers: LongReaderState::default(),
+            opens_tables: AtomicBool::new(self.opens_tables_later()),
             dumped_us: AtomicU64::new(env.clock.now_us()),
         };
         let given = self.db.shared_memory_budget.as_ref();
@@ -411,15 +414,9 @@ impl Opening {
         Ok(())
     }
 
-    /// Opens every table: a missing or foreign file is found now and not in the middle of a read.
-    pub(super) fn open_tables(&self, core: &Core) -> Result<()> {
-        for family in core.trees.families.all() {
-            let version = Arc::clone(&family.view_guard().version);
-            for (level, file) in version.files() {
-                core.trees.tables.get(file, level, &family.reading)?;
-            }
-        }
-        Ok(())
+    /// Returns whether tables that stay open are opened once the database is.
+    pub(super) fn opens_tables_later(&self) -> bool {
+        self.db.open_files_async && self.db.max_open_files == -1 && !self.is_read_only()
     }
 
     /// Every table must be there with the size that the MANIFEST says; what is inside is looked at

@@ -46,7 +46,7 @@ const fn with_map(name: &'static str, text: TextOf, map: MapOf) -> TextProperty 
     }
 }
 
-pub(super) const TEXTS: [TextProperty; 28] = [
+pub(super) const TEXTS: [TextProperty; 29] = [
     row(
         "num-files-at-level",
         Numbered(|_, f, level| tables::files_at_level(f, level)),
@@ -148,6 +148,10 @@ pub(super) const TEXTS: [TextProperty; 28] = [
     ),
     row("esker.levels", Plain(|c, f| Some(jobs::levels(c, f)))),
     row("esker.jobs", Plain(|c, _| Some(jobs::text(c)))),
+    row(
+        "esker.long-readers",
+        Plain(|c, _| Some(c.long_readers_text())),
+    ),
     row("esker.memory-budget", Plain(|c, _| Some(memory_budget(c)))),
     row("esker.cache-load", Plain(|c, _| Some(cache::load_text(c)))),
 ];

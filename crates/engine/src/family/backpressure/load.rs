@@ -84,6 +84,15 @@ impl Family {
         (state, paced)
     }
 
+    /// Returns whether writers rest for long enough to merge for reads beside them: not as long as
+    /// otherwise where deletions are not merged yet.
+    pub(crate) fn rests_for_reads(&self, view: &View, now_us: u64) -> bool {
+        let flushed_us = self.flushed_us.load(Ordering::Relaxed);
+        let since = (flushed_us != u64::MAX).then(|| now_us.saturating_sub(flushed_us));
+        let since = since.map(|us| (us as f64 * view.haste()) as u64);
+        WriterState::of(self.gate.is_throttling(now_us), since) == WriterState::Resting
+    }
+
     /// How fast writers may go, at a moment of the clock, and how many memtables wait to be
     /// flushed. `tree` is that of `view`; `first` is the drain to go by before any was measured, in
     /// bytes a second.

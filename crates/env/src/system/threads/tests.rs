@@ -1,6 +1,7 @@
 //! Threads that run one body after the other.
 
 use super::*;
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::channel;
 use std::thread::ThreadId;
 
@@ -129,4 +130,100 @@ fn one_thread_ticks_for_all_until_they_are_dropped() {
     until_idle(&threads, false, 1);
     assert!(!threads.timer.lock().is_running);
     assert!(ticks.recv().is_err());
+}
+
+#[test]
+fn bodies_take_slots() {
+    let threads = threads();
+    let (at_once, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (told, hears) = channel();
+    for _ in 0..100 {
+        let (at_once, most, told) = (Arc::clone(&at_once), Arc::clone(&most), told.clone());
+        let body = move |_slot: ThreadSlot| {
+            let now = at_once.fetch_add(1, Ordering::SeqCst) + 1;
+            most.fetch_max(now, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(2));
+            at_once.fetch_sub(1, Ordering::SeqCst);
+            told.send(()).expect("is waited for");
+        };
+        threads
+            .spawn_in_slot("esker-test", Box::new(body))
+            .expect("starts");
+    }
+    (0..100).for_each(|_| hears.recv().expect("all run"));
+    assert_eq!(most.load(Ordering::SeqCst), slots());
+    let is_over = || threads.soon.lock().running == 0;
+    (0..1_000)
+        .take_while(|_| !is_over())
+        .for_each(|_| std::thread::sleep(Duration::from_millis(1)));
+    assert!(is_over());
+    assert!(threads.service.len() <= slots());
+}
+
+#[test]
+fn a_body_without_its_slot_keeps_nobody_waiting() {
+    let threads = threads();
+    let (told, hears) = channel();
+    let (go_on, goes_on) = channel::<()>();
+    let goes_on = Arc::new(Mutex::new(Rank::LEAF, goes_on));
+    for _ in 0..slots() {
+        let (told, goes_on) = (told.clone(), Arc::clone(&goes_on));
+        let body = move |slot: ThreadSlot| {
+            slot.release();
+            let _ended = goes_on.lock().recv();
+            told.send(1).expect("is waited for");
+        };
+        threads
+            .spawn_in_slot("esker-test", Box::new(body))
+            .expect("starts");
+    }
+    let last = told.clone();
+    let body = move |_slot: ThreadSlot| last.send(2).expect("is waited for");
+    threads
+        .spawn_in_slot("esker-test", Box::new(body))
+        .expect("starts");
+    assert_eq!(hears.recv(), Ok(2));
+    drop(go_on);
+    (0..slots()).for_each(|_| assert_eq!(hears.recv(), Ok(1)));
+}
+
+#[test]
+fn bodies_that_wait_for_a_later_one_end() {
+    let threads = threads();
+    let (told, hears) = channel();
+    let (go_on, goes_on) = channel::<()>();
+    let goes_on = Arc::new(Mutex::new(Rank::LEAF, goes_on));
+    for _ in 0..slots() {
+        let (told, goes_on) = (told.clone(), Arc::clone(&goes_on));
+        let body = move |_slot: ThreadSlot| {
+            let _ended = goes_on.lock().recv();
+            told.send(()).expect("is waited for");
+        };
+        threads
+            .spawn_in_slot("esker-test", Box::new(body))
+            .expect("starts");
+    }
+    let body = move |_slot: ThreadSlot| drop(go_on);
+    threads
+        .spawn_in_slot("esker-test", Box::new(body))
+        .expect("waits");
+    let _ticks = threads.add_tick(Arc::new(|| ())).expect("ticks");
+    (0..slots()).for_each(|_| hears.recv().expect("ends"));
+}
+
+#[test]
+fn a_panic_gives_a_slot_back() {
+    let threads = threads();
+    let (told, hears) = channel();
+    for _ in 0..3 * slots() {
+        let told = told.clone();
+        let body = move |_slot: ThreadSlot| {
+            told.send(()).expect("is waited for");
+            resume_unwind(Box::new("on purpose"));
+        };
+        threads
+            .spawn_in_slot("esker-test", Box::new(body))
+            .expect("starts");
+    }
+    (0..3 * slots()).for_each(|_| hears.recv().expect("all run"));
 }

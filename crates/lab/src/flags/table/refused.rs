@@ -63,8 +63,6 @@ pub(super) const FLAGS: &[Flag] = flags! {
         Fate::Refused("files are those of the system: nothing is simulated"), "";
     Int "fault_injection_read_after_reads" = "0",
         Fate::Refused("files are those of the system: nothing is simulated"), "";
-    Bool "auto_refresh_iterator_with_snapshot" = "false",
-        Fate::Refused("a snapshot of an iterator stays what it is"), "";
     Bool "seek_missing_prefix" = "false", Fate::Refused("there is no such pattern of keys"), "";
     Bool "enable_io_prio" = "false", Fate::Refused("threads keep the priority of the process"), "";
     Bool "enable_cpu_prio" = "false", Fate::Refused("threads keep the priority of the process"), "";

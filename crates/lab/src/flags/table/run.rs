@@ -116,6 +116,8 @@ pub(super) const FLAGS: &[Flag] = flags! {
         "iterators end with the prefix they were sent to";
     Bool "use_tailing_iterator" = "false", Fate::Run,
         "seeks go through tailing iterators, which see new entries";
+    Bool "auto_refresh_iterator_with_snapshot" = "false", Fate::Run,
+        "iterators at a snapshot go on to newer files and memtables";
     Bool "auto_readahead_size" = "false", Fate::Run,
         "iterators size their readahead by their bound";
     Bool "explicit_snapshot" = "false", Fate::Run, "each iterator has a snapshot of its own";
