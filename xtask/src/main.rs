@@ -14,6 +14,7 @@
 //! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`,
 //! with `--links` under the names `ldb` and `sst_dump`, too; `--uninstall` removes what it
 //! installed;
+//! `cargo xtask wheel [--test]` builds the Python package, and tests it;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask guide` runs the commands of `docs/guide`;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
@@ -56,6 +57,7 @@ mod symbols;
 mod tidy;
 mod trials;
 mod type_names;
+mod wheel;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -125,6 +127,7 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => trials::fuzz(&root(), rest),
         ["page", "--publish", rest @ ..] => publish::run(&root(), rest),
         ["page", rest @ ..] => page::run(rest),
+        ["wheel", rest @ ..] => wheel::run(&root(), rest),
         ["loom", rest @ ..] => trials::loom(&root(), rest),
         ["seeded-bugs", rest @ ..] => seeded::run(&root(), rest),
         ["package"] => package::run(&root()),
@@ -133,7 +136,7 @@ fn main() -> ExitCode {
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME] | package | minimum | lean"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME] | package | minimum | lean | wheel [--profile NAME] [--test]"
             );
             return ExitCode::from(2);
         }
