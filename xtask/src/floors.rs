@@ -30,6 +30,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("esker-torture", 6),
     ("esker-capi", 6),
     ("esker-jni", 6),
+    ("esker-python", 6),
     ("esker-sim", 6),
     ("esker-cli", 7),
     ("esker-fuzz", 7),

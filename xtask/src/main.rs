@@ -14,6 +14,7 @@
 //! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`,
 //! with `--links` under the names `ldb` and `sst_dump`, too; `--uninstall` removes what it
 //! installed;
+//! `cargo xtask wheel [--test]` builds the Python package, and tests it;
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask bounded` runs many databases in a control group of little memory;
 //! `cargo xtask guide` runs the commands of `docs/guide`;
@@ -58,6 +59,7 @@ mod symbols;
 mod tidy;
 mod trials;
 mod type_names;
+mod wheel;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -128,6 +130,7 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => trials::fuzz(&root(), rest),
         ["page", "--publish", rest @ ..] => publish::run(&root(), rest),
         ["page", rest @ ..] => page::run(rest),
+        ["wheel", rest @ ..] => wheel::run(&root(), rest),
         ["loom", rest @ ..] => trials::loom(&root(), rest),
         ["seeded-bugs", rest @ ..] => seeded::run(&root(), rest),
         ["package"] => package::run(&root()),
@@ -136,7 +139,7 @@ fn main() -> ExitCode {
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | bounded [--limit MB] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME] | package | minimum | lean"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | bounded [--limit MB] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME] | package | minimum | lean | wheel [--profile NAME] [--test]"
             );
             return ExitCode::from(2);
         }

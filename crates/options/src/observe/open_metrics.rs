@@ -228,6 +228,11 @@ impl MetricText {
 /// Writes a number; the formatting machinery takes three times as long.
 #[inline]
 fn digits(out: &mut String, mut value: u64) {
+    if value < 10 {
+        // As most are.
+        out.push(char::from(b'0' + value as u8));
+        return;
+    }
     let mut text = [0u8; 20];
     let mut at = text.len();
     loop {

@@ -5,7 +5,7 @@
 //! of it costs anything between two scrapes. A database with 1,000 families takes milliseconds:
 //! numbers are taken family by family, in one look at its view, and written metric by metric.
 
-use super::numbers::{NUMBERS, NumberOf, NumberProperty};
+use super::numbers::{NUMBERS, NumberOf, NumberProperty, NumberSource, SharedContext};
 use super::{ROCKSDB_VERSION, database};
 use crate::core::Core;
 use crate::db::Db;
@@ -13,6 +13,7 @@ use crate::family::{Family, View};
 use crate::observe::{MetricKind, MetricLabels, MetricText, StallLedger, StallRow, Statistics};
 use esker_sync::Arc;
 use hashbrown::HashSet;
+use std::rc::Rc;
 
 /// A family with its labels and its view.
 struct Subject<'a> {
@@ -20,6 +21,14 @@ struct Subject<'a> {
     family: Arc<Family>,
     view: Arc<View>,
     labels: MetricLabels,
+    /// The database's.
+    moment: Rc<SharedContext>,
+}
+
+impl Subject<'_> {
+    fn numbers(&self) -> NumberSource<'_> {
+        NumberSource::new(self.core, &self.family, &self.view, &self.moment)
+    }
 }
 
 /// A database with its labels and its families.
@@ -80,8 +89,10 @@ fn named<'a>(databases: &[&'a Db]) -> Vec<Database<'a>> {
         paths.push(path);
         let labels = MetricLabels::none().and("db", &name);
         let families = core.trees.families.all().into_iter();
+        let moment = Rc::new(SharedContext::new());
         let families = families.map(|family| Subject {
             core,
+            moment: Rc::clone(&moment),
             view: family.view(),
             labels: labels.and("cf", &family.name),
             family,
@@ -153,7 +164,7 @@ fn of_databases(text: &mut MetricText, databases: &[Database<'_>]) {
         begin(text, property);
         for db in databases {
             let first = db.families.first();
-            if let Some(value) = first.and_then(|f| (property.get)(f.core, &f.family, &f.view)) {
+            if let Some(value) = first.and_then(|f| (property.get)(&f.numbers())) {
                 text.sample(&db.labels, value);
             }
         }
@@ -169,9 +180,9 @@ fn of_families(text: &mut MetricText, databases: &[Database<'_>]) {
     // Row by row in memory, as they are written.
     let mut values = vec![None; all.len() * rows.len()];
     for (at, subject) in all.iter().enumerate() {
+        let numbers = subject.numbers();
         for (row, property) in rows.iter().enumerate() {
-            let get = property.get;
-            values[row * all.len() + at] = get(subject.core, &subject.family, &subject.view);
+            values[row * all.len() + at] = (property.get)(&numbers);
         }
     }
     for (property, values) in rows.iter().zip(values.chunks(all.len().max(1))) {
@@ -230,7 +241,7 @@ fn caches(text: &mut MetricText, databases: &[Database<'_>]) {
     for property in NUMBERS.iter().filter(|n| n.of == NumberOf::Cache) {
         begin(text, property);
         for subject in &first {
-            let value = (property.get)(subject.core, &subject.family, &subject.view);
+            let value = (property.get)(&subject.numbers());
             if let Some(value) = value {
                 text.sample(&subject.labels, value);
             }

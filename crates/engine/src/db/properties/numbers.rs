@@ -8,10 +8,13 @@ use crate::job::scheduler::{moment, off_peak, policy_at};
 use crate::options::CompactionStyle;
 use crate::registry::Jobs;
 use esker_files::table::BlockCache;
+use esker_lsm::off_peak::OffPeak;
 use esker_lsm::pick::{PickContext, pick_assessed};
 use esker_lsm::plan::Busy;
 use esker_lsm::version::Version;
+use esker_sync::Arc;
 use esker_sync::atomic::Ordering::{Acquire, Relaxed};
+use std::cell::OnceCell;
 
 /// The owner of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,19 +29,60 @@ pub(super) enum NumberOf {
     Asked,
 }
 
+/// The input of compaction picking that all families of a database share, found out once.
+pub(super) type SharedContext = OnceCell<(PickContext, OffPeak)>;
+
+/// A family that numbers are asked of, and what several of them need.
+pub(super) struct NumberSource<'a> {
+    core: &'a Core,
+    family: &'a Family,
+    view: &'a View,
+    moment: &'a SharedContext,
+    versions: OnceCell<Vec<Arc<Version>>>,
+}
+
+impl<'a> NumberSource<'a> {
+    pub(super) fn new(
+        core: &'a Core,
+        family: &'a Family,
+        view: &'a View,
+        moment: &'a SharedContext,
+    ) -> Self {
+        NumberSource {
+            core,
+            family,
+            view,
+            moment,
+            versions: OnceCell::new(),
+        }
+    }
+
+    fn versions(&self) -> &[Arc<Version>] {
+        self.versions.get_or_init(|| self.family.live_versions())
+    }
+
+    fn moment(&self) -> &(PickContext, OffPeak) {
+        self.moment.get_or_init(|| {
+            let moment = moment(self.core, true);
+            let hours = off_peak(self.core, moment.now);
+            (moment, hours)
+        })
+    }
+}
+
 /// A property that is one number.
 pub(super) struct NumberProperty {
     pub(super) name: &'static str,
     pub(super) of: NumberOf,
     /// It only grows, but for a reset.
     pub(super) is_counter: bool,
-    pub(super) get: fn(&Core, &Family, &View) -> Option<u64>,
+    pub(super) get: fn(&NumberSource<'_>) -> Option<u64>,
 }
 
 const fn row(
     name: &'static str,
     of: NumberOf,
-    get: fn(&Core, &Family, &View) -> Option<u64>,
+    get: fn(&NumberSource<'_>) -> Option<u64>,
 ) -> NumberProperty {
     NumberProperty {
         name,
@@ -51,7 +95,7 @@ const fn row(
 const fn counter(
     name: &'static str,
     of: NumberOf,
-    get: fn(&Core, &Family, &View) -> Option<u64>,
+    get: fn(&NumberSource<'_>) -> Option<u64>,
 ) -> NumberProperty {
     NumberProperty {
         is_counter: true,
@@ -62,157 +106,162 @@ const fn counter(
 use NumberOf as Of;
 
 pub(super) const NUMBERS: [NumberProperty; 47] = [
-    row("num-immutable-mem-table", Of::Family, |_, _, v| {
-        Some(v.immutable.len() as u64)
+    row("num-immutable-mem-table", Of::Family, |s| {
+        Some(s.view.immutable.len() as u64)
     }),
-    row("num-immutable-mem-table-flushed", Of::Family, |_, _, v| {
-        Some(v.history.len() as u64)
+    row("num-immutable-mem-table-flushed", Of::Family, |s| {
+        Some(s.view.history.len() as u64)
     }),
-    row("mem-table-flush-pending", Of::Family, |_, f, v| {
-        Some(u64::from(is_flush_needed(f, v)))
+    row("mem-table-flush-pending", Of::Family, |s| {
+        Some(u64::from(is_flush_needed(s.family, s.view)))
     }),
-    row("compaction-pending", Of::Family, |c, f, v| {
-        Some(u64::from(is_compaction_needed(c, f, v)))
+    row("compaction-pending", Of::Family, |s| {
+        Some(u64::from(is_compaction_needed(s)))
     }),
-    counter("background-errors", Of::Database, |c, _, _| {
-        Some(c.services.health.errors())
+    counter("background-errors", Of::Database, |s| {
+        Some(s.core.services.health.errors())
     }),
-    row("cur-size-active-mem-table", Of::Family, |_, _, v| {
-        Some(v.mem.memory_usage() as u64)
+    row("cur-size-active-mem-table", Of::Family, |s| {
+        Some(s.view.mem.memory_usage() as u64)
     }),
-    row("cur-size-all-mem-tables", Of::Family, |_, _, v| {
-        Some(v.memtable_bytes() as u64)
+    row("cur-size-all-mem-tables", Of::Family, |s| {
+        Some(s.view.memtable_bytes() as u64)
     }),
-    row("size-all-mem-tables", Of::Family, |_, _, v| {
-        Some((v.memtable_bytes() + v.history_bytes()) as u64)
+    row("size-all-mem-tables", Of::Family, |s| {
+        Some((s.view.memtable_bytes() + s.view.history_bytes()) as u64)
     }),
-    row("num-entries-active-mem-table", Of::Family, |_, _, v| {
-        Some(v.mem.entries())
+    row("num-entries-active-mem-table", Of::Family, |s| {
+        Some(s.view.mem.entries())
     }),
-    row("num-entries-imm-mem-tables", Of::Family, |_, _, v| {
-        Some(v.immutable.iter().map(|m| m.entries()).sum())
+    row("num-entries-imm-mem-tables", Of::Family, |s| {
+        Some(s.view.immutable.iter().map(|m| m.entries()).sum())
     }),
-    row("num-deletes-active-mem-table", Of::Family, |_, _, v| {
-        Some(v.mem.deletions())
+    row("num-deletes-active-mem-table", Of::Family, |s| {
+        Some(s.view.mem.deletions())
     }),
-    row("num-deletes-imm-mem-tables", Of::Family, |_, _, v| {
-        Some(v.immutable.iter().map(|m| m.deletions()).sum())
+    row("num-deletes-imm-mem-tables", Of::Family, |s| {
+        Some(s.view.immutable.iter().map(|m| m.deletions()).sum())
     }),
-    row("estimate-num-keys", Of::Family, |_, _, v| {
-        Some(estimate_num_keys(v))
+    row("estimate-num-keys", Of::Family, |s| {
+        Some(estimate_num_keys(s.view))
     }),
-    row("estimate-table-readers-mem", Of::Family, |c, _, v| {
-        Some(tables::reader_memory(c, &v.version))
+    row("estimate-table-readers-mem", Of::Family, |s| {
+        Some(tables::reader_memory(s.core, &s.view.version))
     }),
-    row("is-file-deletions-enabled", Of::Database, |c, _, _| {
-        Some(u64::from(c.trees.obsolete_files.is_enabled()))
+    row("is-file-deletions-enabled", Of::Database, |s| {
+        Some(u64::from(s.core.trees.obsolete_files.is_enabled()))
     }),
-    row("num-snapshots", Of::Database, |c, _, _| {
-        Some(c.reads.snapshots.count() as u64)
+    row("num-snapshots", Of::Database, |s| {
+        Some(s.core.reads.snapshots.count() as u64)
     }),
-    row("oldest-snapshot-time", Of::Database, |c, _, _| {
-        Some(c.reads.snapshots.oldest().map_or(0, |(_, t)| t))
+    row("oldest-snapshot-time", Of::Database, |s| {
+        Some(s.core.reads.snapshots.oldest().map_or(0, |(_, t)| t))
     }),
-    row("oldest-snapshot-sequence", Of::Database, |c, _, _| {
-        Some(c.reads.snapshots.oldest().map_or(0, |(s, _)| s.0))
+    row("oldest-snapshot-sequence", Of::Database, |s| {
+        Some(s.core.reads.snapshots.oldest().map_or(0, |(s, _)| s.0))
     }),
-    row("num-live-versions", Of::Family, |_, f, _| {
-        Some(f.live_versions().len() as u64)
+    row("num-live-versions", Of::Family, |s| {
+        Some(s.versions().len() as u64)
     }),
-    row("current-super-version-number", Of::Family, |_, _, v| {
-        Some(v.number)
+    row("current-super-version-number", Of::Family, |s| {
+        Some(s.view.number)
     }),
-    row("estimate-live-data-size", Of::Family, |_, _, v| {
-        Some(tables::estimate_live_data(&v.version))
+    row("estimate-live-data-size", Of::Family, |s| {
+        Some(tables::estimate_live_data(&s.view.version))
     }),
-    row("min-log-number-to-keep", Of::Database, |c, _, _| {
-        Some(oldest_log_needed(c))
+    row("min-log-number-to-keep", Of::Database, |s| {
+        Some(oldest_log_needed(s.core))
     }),
-    row(
-        "min-obsolete-sst-number-to-keep",
-        Of::Database,
-        |c, _, _| Some(c.trees.numbers.oldest_writing().map_or(u64::MAX, |n| n.0)),
-    ),
-    row("base-level", Of::Family, |_, f, v| {
-        Some(u64::from(f.assessed(&v.version).tree.targets.base_level.0))
+    row("min-obsolete-sst-number-to-keep", Of::Database, |s| {
+        Some(
+            s.core
+                .trees
+                .numbers
+                .oldest_writing()
+                .map_or(u64::MAX, |n| n.0),
+        )
     }),
-    row("total-sst-files-size", Of::Family, |_, f, _| {
-        Some(tables::bytes_of_all_versions(f))
+    row("base-level", Of::Family, |s| {
+        Some(u64::from(
+            s.family.assessed(&s.view.version).tree.targets.base_level.0,
+        ))
     }),
-    row("live-sst-files-size", Of::Family, |_, _, v| {
-        Some(v.version.bytes())
+    row("total-sst-files-size", Of::Family, |s| {
+        Some(tables::bytes_of_all(s.versions()))
     }),
-    row("obsolete-sst-files-size", Of::Database, |c, _, _| {
-        Some(c.trees.obsolete_files.table_bytes())
+    row("live-sst-files-size", Of::Family, |s| {
+        Some(s.view.version.bytes())
     }),
-    row(
-        "estimate-pending-compaction-bytes",
-        Of::Family,
-        |_, f, v| Some(f.assessed(&v.version).tree.pending_compaction_bytes),
-    ),
-    row("num-running-flushes", Of::Database, |c, _, _| {
-        Some(jobs(c, |j| j.flushes as u64))
+    row("obsolete-sst-files-size", Of::Database, |s| {
+        Some(s.core.trees.obsolete_files.table_bytes())
     }),
-    row("num-running-compactions", Of::Database, |c, _, _| {
-        Some(jobs(c, |j| j.compactions as u64))
+    row("estimate-pending-compaction-bytes", Of::Family, |s| {
+        Some(
+            s.family
+                .assessed(&s.view.version)
+                .tree
+                .pending_compaction_bytes,
+        )
     }),
-    row(
-        "num-running-compaction-sorted-runs",
-        Of::Database,
-        |c, _, _| {
-            Some(jobs(c, |j| {
-                j.busy.values().map(Busy::sorted_runs).sum::<usize>() as u64
-            }))
-        },
-    ),
-    row("compaction-abort-count", Of::Database, |c, _, _| {
-        Some(jobs(c, |j| j.manual_cancelled.max(0).unsigned_abs()))
+    row("num-running-flushes", Of::Database, |s| {
+        Some(jobs(s.core, |j| j.flushes as u64))
     }),
-    row("actual-delayed-write-rate", Of::Database, |c, _, _| {
-        Some(c.writes.admission.actual_delayed_write_rate())
+    row("num-running-compactions", Of::Database, |s| {
+        Some(jobs(s.core, |j| j.compactions as u64))
     }),
-    row("is-write-stopped", Of::Database, |c, _, _| {
-        Some(u64::from(c.writes.admission.is_stopped()))
+    row("num-running-compaction-sorted-runs", Of::Database, |s| {
+        Some(jobs(s.core, |j| {
+            j.busy.values().map(Busy::sorted_runs).sum::<usize>() as u64
+        }))
     }),
-    row("estimate-oldest-key-time", Of::Asked, |c, f, v| {
-        oldest_key_time(c, f, &v.version)
+    row("compaction-abort-count", Of::Database, |s| {
+        Some(jobs(s.core, |j| j.manual_cancelled.max(0).unsigned_abs()))
     }),
-    row("block-cache-capacity", Of::Cache, |_, f, _| {
-        cache(f, BlockCache::capacity)
+    row("actual-delayed-write-rate", Of::Database, |s| {
+        Some(s.core.writes.admission.actual_delayed_write_rate())
     }),
-    row("block-cache-usage", Of::Cache, |_, f, _| {
-        cache(f, BlockCache::usage)
+    row("is-write-stopped", Of::Database, |s| {
+        Some(u64::from(s.core.writes.admission.is_stopped()))
     }),
-    row("block-cache-pinned-usage", Of::Asked, |_, f, _| {
-        cache(f, BlockCache::pinned_usage)
+    row("estimate-oldest-key-time", Of::Asked, |s| {
+        oldest_key_time(s.core, s.family, &s.view.version)
     }),
-    row("num-blob-files", Of::Family, |_, _, v| {
-        Some(v.version.blob_files().len() as u64)
+    row("block-cache-capacity", Of::Cache, |s| {
+        cache(s.family, BlockCache::capacity)
     }),
-    row("total-blob-file-size", Of::Family, |_, _, v| {
-        Some(blob_bytes(v))
+    row("block-cache-usage", Of::Cache, |s| {
+        cache(s.family, BlockCache::usage)
     }),
-    row("live-blob-file-size", Of::Family, |_, _, v| {
-        Some(blob_bytes(v))
+    row("block-cache-pinned-usage", Of::Asked, |s| {
+        cache(s.family, BlockCache::pinned_usage)
     }),
-    row("live-blob-file-garbage-size", Of::Family, |_, _, v| {
-        let blobs = v.version.blob_files().values();
+    row("num-blob-files", Of::Family, |s| {
+        Some(s.view.version.blob_files().len() as u64)
+    }),
+    row("total-blob-file-size", Of::Family, |s| {
+        Some(blob_bytes(s.view))
+    }),
+    row("live-blob-file-size", Of::Family, |s| {
+        Some(blob_bytes(s.view))
+    }),
+    row("live-blob-file-garbage-size", Of::Family, |s| {
+        let blobs = s.view.version.blob_files().values();
         Some(blobs.map(|b| b.garbage_bytes).sum())
     }),
-    counter("esker.compaction-bytes-written", Of::Family, |_, f, _| {
-        Some(f.compaction_stats.bytes_written().1)
+    counter("esker.compaction-bytes-written", Of::Family, |s| {
+        Some(s.family.compaction_stats.bytes_written().1)
     }),
-    counter("esker.flush-bytes-written", Of::Family, |_, f, _| {
-        Some(f.compaction_stats.bytes_written().0)
+    counter("esker.flush-bytes-written", Of::Family, |s| {
+        Some(s.family.compaction_stats.bytes_written().0)
     }),
-    counter("esker.overtaken-plans", Of::Database, |c, _, _| {
-        Some(c.services.overtaken_plans.load(Relaxed))
+    counter("esker.overtaken-plans", Of::Database, |s| {
+        Some(s.core.services.overtaken_plans.load(Relaxed))
     }),
-    counter("esker.merge-yields", Of::Database, |c, _, _| {
-        Some(c.services.yields.load(Relaxed))
+    counter("esker.merge-yields", Of::Database, |s| {
+        Some(s.core.services.yields.load(Relaxed))
     }),
-    counter("esker.merge-yield-micros", Of::Database, |c, _, _| {
-        Some(c.services.yielded_us.load(Relaxed))
+    counter("esker.merge-yield-micros", Of::Database, |s| {
+        Some(s.core.services.yielded_us.load(Relaxed))
     }),
 ];
 
@@ -220,7 +269,8 @@ pub(super) const NUMBERS: [NumberProperty; 47] = [
 pub(super) fn number(core: &Core, family: &Family, name: &str) -> Option<u64> {
     let name = name.strip_prefix("rocksdb.")?;
     let property = NUMBERS.iter().find(|property| property.name == name)?;
-    (property.get)(core, family, &family.view())
+    let moment = SharedContext::new();
+    (property.get)(&NumberSource::new(core, family, &family.view(), &moment))
 }
 
 fn jobs(core: &Core, number: impl Fn(&Jobs) -> u64) -> u64 {
@@ -290,14 +340,17 @@ fn oldest_key_time(core: &Core, family: &Family, version: &Version) -> Option<u6
     oldest.filter(|t| *t > 0)
 }
 
-fn is_compaction_needed(core: &Core, family: &Family, view: &View) -> bool {
+fn is_compaction_needed(source: &NumberSource<'_>) -> bool {
+    let (moment, hours) = source.moment();
     let moment = PickContext {
-        reads: family.read_demand(),
-        ..moment(core, true)
+        reads: source.family.read_demand(),
+        ..*moment
     };
-    let mut jobs = core.background.jobs.lock();
-    let busy = jobs.busy.entry(family.id).or_default();
-    let assessed = family.assessed(&view.version);
-    let policy = policy_at(&assessed.policy, off_peak(core, moment.now));
-    pick_assessed(&view.version, &policy, &assessed.tree, busy, moment).is_some()
+    let version = &source.view.version;
+    let assessed = source.family.assessed(version);
+    let policy = policy_at(&assessed.policy, *hours);
+    let idle = Busy::default();
+    let jobs = source.core.background.jobs.lock();
+    let busy = jobs.busy.get(&source.family.id).unwrap_or(&idle);
+    pick_assessed(version, &policy, &assessed.tree, busy, moment).is_some()
 }

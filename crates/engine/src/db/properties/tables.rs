@@ -8,6 +8,7 @@ use esker_format::properties::TableProperties;
 use esker_format::{InternalKey, Level};
 use esker_lsm::version::Version;
 use esker_status::Result;
+use esker_sync::Arc;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -62,9 +63,12 @@ pub(super) fn bytes_at_temperature(family: &Family, temperature: usize) -> Strin
 }
 
 /// Bytes of the tables that some version in use lists, each once.
-pub(super) fn bytes_of_all_versions(family: &Family) -> u64 {
+pub(super) fn bytes_of_all(versions: &[Arc<Version>]) -> u64 {
+    if let [only] = versions {
+        return only.bytes();
+    }
     let mut files = BTreeMap::new();
-    for version in family.live_versions() {
+    for version in versions {
         files.extend(version.files().map(|(_, f)| (f.number, f.size)));
     }
     files.values().sum()
