@@ -126,6 +126,9 @@ pub trait OptionSet: Default + Clone + 'static {
     /// The rows.
     fn entries() -> &'static [Entry<Self>];
 
+    /// The names of all options, those of other sections too.
+    fn all_names() -> Vec<&'static str>;
+
     /// The values of the default set as RocksDB prints them, by row.
     fn defaults() -> &'static [String];
 
@@ -153,7 +156,7 @@ pub trait OptionSet: Default + Clone + 'static {
                     ..
                 }) => self.set(real, value),
                 Some(_) => Ok(()),
-                None => Err(unknown(Self::SECTION, name)),
+                None => Err(unknown(Self::SECTION, name, Self::all_names())),
             };
         };
         let before = self.clone();
@@ -199,9 +202,10 @@ pub trait OptionSet: Default + Clone + 'static {
 
 /// Says which names come near one that is unknown.
 #[cold]
-pub fn unknown(section: Section, name: &str) -> Error {
+pub(super) fn unknown(section: Section, name: &str, names: Vec<&'static str>) -> Error {
+    let meant = super::nearest::suggestion(name, names).unwrap_or_default();
     Error::invalid_argument(format!("unknown option {name:?} in {}", section.title()))
-        .with_hint("`esker options explain` lists the names; RocksDB's are all known")
+        .with_hint(format!("{meant} `esker options explain` lists the names"))
 }
 
 /// `NotSupported` when the option is refused and not at its default.
@@ -340,6 +344,10 @@ macro_rules! option_rows {
                     }, )*
                 ];
                 ENTRIES
+            }
+
+            fn all_names() -> Vec<&'static str> {
+                $crate::options::names::all()
             }
 
             fn defaults() -> &'static [String] {

@@ -2,6 +2,7 @@
 
 use super::{BottommostLevelCompaction, CompressionType, Temperature};
 use esker_format::properties::TableProperties;
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -61,9 +62,41 @@ impl ReadTier {
     }
 }
 
-/// How to read.
+/// The snapshot of an engine, as options carry it.
+#[derive(Clone)]
+pub struct SnapshotRef(Arc<dyn Any + Send + Sync>);
+
+impl SnapshotRef {
+    /// Refers to the value that the engine knows a snapshot by, and keeps it.
+    pub fn new(snapshot: Arc<dyn Any + Send + Sync>) -> Self {
+        SnapshotRef(snapshot)
+    }
+
+    /// The value that the engine knows the snapshot by.
+    pub fn inner(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl std::fmt::Debug for SnapshotRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SnapshotRef")
+    }
+}
+
+/// How to read. Fields may be added: use a constructor, or `..Default::default()`.
+///
+/// ```
+/// use esker::ReadOptions;
+///
+/// let by_calls = ReadOptions::new().lower("a").upper("c").fill_cache(false);
+/// let by_fields = ReadOptions {
+///     fill_cache: false,
+///     ..Default::default()
+/// };
+/// assert_eq!(by_calls.fill_cache, by_fields.fill_cache);
+/// ```
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct ReadOptions {
     /// Checks the checksum of each block that is read.
     pub verify_checksums: bool,
@@ -120,6 +153,8 @@ pub struct ReadOptions {
     pub iter_start_ts: Option<Vec<u8>>,
     /// Decides which tables an iterator reads; point reads look at all.
     pub table_filter: Option<TableFilter>,
+    /// The state that is read, unless the call names another.
+    pub snapshot: Option<SnapshotRef>,
 }
 
 impl Default for ReadOptions {
@@ -149,13 +184,13 @@ impl Default for ReadOptions {
             timestamp: None,
             iter_start_ts: None,
             table_filter: None,
+            snapshot: None,
         }
     }
 }
 
-/// How to write.
+/// How to write. Fields may be added: use a constructor, or `..Default::default()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct WriteOptions {
     /// Returns only when the write survives power loss.
     pub sync: bool,

@@ -11,7 +11,7 @@ mod iter;
 mod resolve;
 
 pub use cursor::{BatchCursor, BatchEntry, EntryKind};
-pub use iter::MergedIterator;
+pub use iter::{MergedEntries, MergedIterator};
 pub(crate) use resolve::{InBatch, Value};
 
 use crate::ranks;
