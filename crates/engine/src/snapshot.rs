@@ -1,8 +1,8 @@
 //! Snapshots: sequence numbers that compaction must keep readable.
 //!
 //! A [`Snapshot`] keeps its number in the database's list until it is dropped or released. It is an
-//! `Arc` inside, so a clone is the same snapshot; it keeps the list alive, not the database, which it
-//! finds again for its own reads.
+//! `Arc` inside, so a clone is the same snapshot; it keeps the list alive, not the database, which
+//! it finds again for its own reads.
 
 use crate::observe::DbRef;
 use crate::options::{ReadOptions, SnapshotRef};
@@ -36,7 +36,7 @@ impl SnapshotList {
     /// compaction that lists the snapshots afterwards cannot miss this one.
     pub(crate) fn take(
         self: &Arc<Self>,
-        home: SnapshotHome,
+        home: SnapshotSource,
         unix: u64,
         latest: impl FnOnce() -> Seq,
     ) -> Snapshot {
@@ -86,14 +86,14 @@ impl SnapshotList {
 }
 
 /// The database of a snapshot, and its part that reads share, which `core` knows.
-pub(crate) struct SnapshotHome {
+pub(crate) struct SnapshotSource {
     db: DbRef,
     reads: Arc<dyn Any + Send + Sync>,
 }
 
-impl SnapshotHome {
+impl SnapshotSource {
     pub(crate) fn new(db: DbRef, reads: Arc<dyn Any + Send + Sync>) -> Self {
-        SnapshotHome { db, reads }
+        SnapshotSource { db, reads }
     }
 
     pub(crate) fn db(&self) -> &DbRef {
@@ -109,7 +109,7 @@ impl SnapshotHome {
 struct SnapshotInner {
     seq: Seq,
     list: Arc<SnapshotList>,
-    home: SnapshotHome,
+    home: SnapshotSource,
     released: AtomicBool,
 }
 
@@ -168,7 +168,7 @@ impl Snapshot {
     }
 
     /// The database that it was taken of.
-    pub(crate) fn home(&self) -> &SnapshotHome {
+    pub(crate) fn home(&self) -> &SnapshotSource {
         &self.0.home
     }
 

@@ -48,7 +48,8 @@ pub const OLDEST_TIME: i32 = 1_368_146_402;
 
 /// How long the values of a family live: a [`Duration`], or RocksDB's seconds.
 ///
-/// It has whole seconds, rounded up; 0 and less, and `None`, are for ever, as is more than 68 years.
+/// It has whole seconds, rounded up; 0 and less, and `None`, are for ever, as is more than 68
+/// years.
 ///
 /// ```
 /// use esker::ttl::TimeToLive;

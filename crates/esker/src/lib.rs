@@ -58,11 +58,11 @@ pub use esker_txn as txn;
 #[cfg(doctest)]
 mod guide {
     #[doc = include_str!("../../../docs/guide/6-rust.md")]
-    struct Chapters;
+    mod rust {}
     #[doc = include_str!("../../../docs/guide/7-from-rocksdb-crate.md")]
-    struct RocksdbCrate;
+    mod from_rocksdb_crate {}
     #[doc = include_str!("../../../docs/guide/8-from-fjall.md")]
-    struct Fjall;
+    mod from_fjall {}
     #[doc = include_str!("../../../docs/guide/9-from-redb.md")]
-    struct Redb;
+    mod from_redb {}
 }

@@ -56,8 +56,8 @@ where
 /// is one, and the operands, oldest first, and returns the new value.
 ///
 /// It must be deterministic, and give the same for operands that arrive in several calls. Where it
-/// returns `None` or panics, a read of the key fails; the operands stay as they are, and no write is
-/// touched.
+/// returns `None` or panics, a read of the key fails; the operands stay as they are, and no write
+/// is touched.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -117,8 +117,8 @@ where
 /// and its value, and says whether it stays.
 ///
 /// It is asked for plain values; merge operands and entities stay. Decisions that need more than a
-/// yes or no are taken as [`Decision::Keep`]: implement [`CompactionFilter`] for those. An entry for
-/// which it panics stays.
+/// yes or no are taken as [`Decision::Keep`]: implement [`CompactionFilter`] for those. An entry
+/// for which it panics stays.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {

@@ -169,8 +169,8 @@ impl OptimisticTransactionDb {
         txn
     }
 
-    /// Runs `body` as a transaction and commits it; again, with a pause that grows, after `Busy` and
-    /// `TryAgain`, a hundred times at most. What else goes wrong undoes it, as does a panic.
+    /// Runs `body` as a transaction and commits it; again, with a pause that grows, after `Busy`
+    /// and `TryAgain`, a hundred times at most. What else goes wrong undoes it, as does a panic.
     ///
     /// A key counts as touched when it is written, or read with
     /// [`Transaction::get_for_update`].

@@ -174,8 +174,8 @@ impl TransactionDb {
         txn
     }
 
-    /// Runs `body` as a transaction and commits it; again, with a pause that grows, after `Busy` and
-    /// `TryAgain`, a hundred times at most. What else goes wrong undoes it, as does a panic.
+    /// Runs `body` as a transaction and commits it; again, with a pause that grows, after `Busy`
+    /// and `TryAgain`, a hundred times at most. What else goes wrong undoes it, as does a panic.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {

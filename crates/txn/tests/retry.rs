@@ -1,5 +1,5 @@
-//! Closures as transactions: again after a conflict, undone after anything else, and the short forms
-//! of writes past the transactions, which wait for locks.
+//! Closures as transactions: again after a conflict, undone after anything else, and the short
+//! forms of writes past the transactions, which wait for locks.
 
 use esker::{Error, ErrorKind, Options, Result, WriteBatch, WriteOptions};
 use esker_txn::{

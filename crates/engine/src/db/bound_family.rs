@@ -1,7 +1,7 @@
 //! A family with its database: reads and writes that need no other handle.
 //!
-//! A [`BoundFamily`] does not keep the database open. Once it is closed, or its last handle is gone,
-//! each call fails with `ShutdownInProgress`. Thread-safety: a value; any thread.
+//! A [`BoundFamily`] does not keep the database open. Once it is closed, or its last handle is
+//! gone, each call fails with `ShutdownInProgress`. Thread-safety: a value; any thread.
 
 use super::{Db, Entries, Keys, Values};
 use crate::family::FamilyHandle;

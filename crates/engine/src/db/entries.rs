@@ -1,8 +1,8 @@
 //! Entries as iterators of the standard library, from both ends.
 //!
-//! [`Entries`] walks a [`DbIterator`]; the first step from the back makes a second one over the same
-//! view. Each end stands on the entry that it gave last, and the iterator ends where they would
-//! meet. It ends after its first error as well.
+//! [`Entries`] walks a [`DbIterator`]; the first step from the back makes a second one over the
+//! same view. Each end stands on the entry that it gave last, and the iterator ends where they
+//! would meet. It ends after its first error as well.
 //!
 //! Thread-safety: values, for one thread at a time.
 
@@ -28,7 +28,7 @@ pub(super) struct EntryLimits {
 
 /// Where a key is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum KeySide {
     Inside,
     Before,
     Beyond,
@@ -40,16 +40,16 @@ impl EntryLimits {
         self.after.is_some() || self.up_to.is_some() || self.prefix.is_some()
     }
 
-    fn place(&self, order: &KeyOrder, key: &[u8]) -> Place {
+    fn place(&self, order: &KeyOrder, key: &[u8]) -> KeySide {
         let within = |limit: &Vec<u8>| order.compare_bare(key, limit).is_le();
         if self.after.as_ref().is_some_and(within) {
-            Place::Before
+            KeySide::Before
         } else if self.up_to.as_ref().is_some_and(|limit| !within(limit)) {
-            Place::Beyond
+            KeySide::Beyond
         } else if self.prefix.as_ref().is_some_and(|p| !key.starts_with(p)) {
-            Place::PassedOver
+            KeySide::PassedOver
         } else {
-            Place::Inside
+            KeySide::Inside
         }
     }
 }
@@ -88,7 +88,6 @@ pub struct Entries {
 impl std::fmt::Debug for Entries {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Entries")
-            .field("front", &self.front)
             .field("is_done", &self.is_done)
             .finish_non_exhaustive()
     }
@@ -113,9 +112,9 @@ impl Entries {
     }
 
     #[inline]
-    fn place(&self, key: &[u8]) -> Place {
+    fn place(&self, key: &[u8]) -> KeySide {
         match &self.limits {
-            None => Place::Inside,
+            None => KeySide::Inside,
             Some(limits) => limits.place(self.front.order(), key),
         }
     }
@@ -138,9 +137,9 @@ impl Entries {
                 return self.end(status);
             };
             match self.place(key) {
-                Place::Inside => {}
-                Place::Before | Place::PassedOver => continue,
-                Place::Beyond => return self.end(Ok(())),
+                KeySide::Inside => {}
+                KeySide::Before | KeySide::PassedOver => continue,
+                KeySide::Beyond => return self.end(Ok(())),
             }
             if let Some(back) = &self.back
                 && self.front.order().compare_bare(key, back.key()).is_ge()
@@ -184,9 +183,9 @@ impl Entries {
             };
             let (key, value) = back.entry()?;
             match self.place(key) {
-                Place::Inside => {}
-                Place::Beyond | Place::PassedOver => continue,
-                Place::Before => return self.end(Ok(())),
+                KeySide::Inside => {}
+                KeySide::Beyond | KeySide::PassedOver => continue,
+                KeySide::Before => return self.end(Ok(())),
             }
             if front.is_placed() {
                 let order = front.order().compare_bare(key, front.key());

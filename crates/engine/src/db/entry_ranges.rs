@@ -1,7 +1,7 @@
 //! Ranges and prefixes of keys as iterators of the standard library.
 //!
-//! In the order by bytes a range becomes the bounds of the cursors. In other orders the cursors have
-//! the bounds that they can express, and [`EntryLimits`] has the rest.
+//! In the order by bytes a range becomes the bounds of the cursors. In other orders the cursors
+//! have the bounds that they can express, and [`EntryLimits`] has the rest.
 
 use super::Db;
 use super::entries::{Direction, Entries, EntriesFrom, EntryLimits, IteratorMode};

@@ -48,7 +48,7 @@ use crate::observe::{DbRef, HistogramId};
 use crate::options::{InfoLogLevel, ReadOptions};
 use crate::read::get::PointRead;
 use crate::read::{DbIterator, PinnedValue};
-use crate::snapshot::{Snapshot, SnapshotHome};
+use crate::snapshot::{Snapshot, SnapshotSource};
 use esker_env::{Env, FileLock, Ticking};
 use esker_format::FamilyId;
 use esker_status::{Error, Result};
@@ -282,7 +282,7 @@ impl Db {
         let reads = self.reads();
         let unix = reads.env.clock.unix_us() / 1_000_000;
         let db = self.core().services.lent();
-        let home = SnapshotHome::new(db, Arc::clone(reads) as _);
+        let home = SnapshotSource::new(db, Arc::clone(reads) as _);
         reads
             .snapshots
             .take(home, unix, || reads.sequence.published())

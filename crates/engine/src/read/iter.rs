@@ -20,7 +20,7 @@ use esker_lsm::visible::{DeletedRange, VisibleCounters, VisibleCursor};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
-use unplaced::Unplaced;
+use unplaced::LazyCursor;
 
 /// Walks the live keys of one column family in order, as one snapshot sees them.
 ///
@@ -61,7 +61,7 @@ pub struct DbIterator {
     seq: Seq,
     /// None before it is placed, and once something failed.
     cursors: Option<Box<IteratorCursors>>,
-    unplaced: Unplaced,
+    unplaced: LazyCursor,
     /// The failure, and the cursors for a seek that tries again.
     failure: Option<(Error, Option<Box<IteratorCursors>>)>,
     reported_skips: u64,
@@ -139,7 +139,7 @@ impl DbIterator {
             view,
             seq,
             cursors,
-            unplaced: Unplaced::new(None),
+            unplaced: LazyCursor::new(None),
             failure,
             reported_skips: 0,
             reported_reseeks: 0,
@@ -151,7 +151,7 @@ impl DbIterator {
             time_len,
         };
         made.is_watched = made.is_always_watched();
-        made.unplaced = Unplaced::new(made.cursors.take());
+        made.unplaced = LazyCursor::new(made.cursors.take());
         made
     }
 
@@ -499,7 +499,7 @@ impl DbIterator {
     pub fn refresh(&mut self, snapshot: Option<&Snapshot>) -> Result<()> {
         self.snapshot = snapshot.cloned();
         self.renew()?;
-        self.unplaced = Unplaced::new(self.cursors.take());
+        self.unplaced = LazyCursor::new(self.cursors.take());
         Ok(())
     }
 
@@ -699,7 +699,7 @@ impl DbIterator {
         };
         let cursors = IteratorCursors::of(&request)?;
         self.end_notes();
-        self.unplaced = Unplaced::new(None);
+        self.unplaced = LazyCursor::new(None);
         self.cursors = Some(cursors);
         self.is_watched = self.looked_at.is_some() || self.is_always_watched();
         self.failure = None;

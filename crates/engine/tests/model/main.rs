@@ -7,8 +7,8 @@
 //! reopened from a copy that a kill would have left.
 //!
 //! A run follows from its seed as far as its calls go (background threads do as they like). The
-//! long run is `ESKER_MODEL_OPS=2000000 cargo test --release -p esker-engine --test model -- --ignored
-//! --nocapture`; `ESKER_MODEL_SEED` starts it at another seed.
+//! long run is `ESKER_MODEL_OPS=2000000 cargo test --release -p esker-engine --test model --
+//! --ignored --nocapture`; `ESKER_MODEL_SEED` starts it at another seed.
 
 mod beside;
 #[path = "../common/mod.rs"]

@@ -100,7 +100,8 @@ impl ReadOptions {
         self
     }
 
-    /// Bounds an iterator to the keys that begin with `prefix`, in a family whose order is by bytes.
+    /// Bounds an iterator to the keys that begin with `prefix`, in a family whose order is by
+    /// bytes.
     ///
     /// ```
     /// let options = esker::ReadOptions::new().prefix("user:");

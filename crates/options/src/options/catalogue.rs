@@ -126,9 +126,6 @@ pub trait OptionSet: Default + Clone + 'static {
     /// The rows.
     fn entries() -> &'static [Entry<Self>];
 
-    /// The names of all options, those of other sections too.
-    fn all_names() -> Vec<&'static str>;
-
     /// The values of the default set as RocksDB prints them, by row.
     fn defaults() -> &'static [String];
 
@@ -156,7 +153,7 @@ pub trait OptionSet: Default + Clone + 'static {
                     ..
                 }) => self.set(real, value),
                 Some(_) => Ok(()),
-                None => Err(unknown(Self::SECTION, name, Self::all_names())),
+                None => Err(unknown::<Self>(name)),
             };
         };
         let before = self.clone();
@@ -202,9 +199,10 @@ pub trait OptionSet: Default + Clone + 'static {
 
 /// Says which names come near one that is unknown.
 #[cold]
-pub(super) fn unknown(section: Section, name: &str, names: Vec<&'static str>) -> Error {
+pub(super) fn unknown<S: OptionSet>(name: &str) -> Error {
+    let names = S::entries().iter().map(|e| e.info.name).collect();
     let meant = super::nearest::suggestion(name, names).unwrap_or_default();
-    Error::invalid_argument(format!("unknown option {name:?} in {}", section.title()))
+    Error::invalid_argument(format!("unknown option {name:?} in {}", S::SECTION.title()))
         .with_hint(format!("{meant} `esker options explain` lists the names"))
 }
 
@@ -344,10 +342,6 @@ macro_rules! option_rows {
                     }, )*
                 ];
                 ENTRIES
-            }
-
-            fn all_names() -> Vec<&'static str> {
-                $crate::options::names::all()
             }
 
             fn defaults() -> &'static [String] {

@@ -76,8 +76,8 @@ setters! {
     error_if_exists["set_error_if_exists"]: bool = "true" in db;
     /// Open table files at most; -1 for no limit.
     max_open_files["set_max_open_files"]: i32 = "1000" in db;
-    /// Bytes of log above which the family that holds the oldest one is flushed; 0 for four times all
-    /// memtables.
+    /// Bytes of log above which the family that holds the oldest one is flushed; 0 for four times
+    /// all memtables.
     max_total_wal_size["set_max_total_wal_size"]: u64 = "1 << 30" in db;
     /// Flushes and compactions that may run at once.
     max_background_jobs["set_max_background_jobs"]: i32 = "6" in db;
@@ -93,7 +93,8 @@ setters! {
     use_direct_io_for_flush_and_compaction["set_use_direct_io_for_flush_and_compaction"]: bool = "true" in db;
     /// Bytes of all memtables of the database together; 0 for no limit.
     db_write_buffer_size["set_db_write_buffer_size"]: usize = "256 << 20" in db;
-    /// Bytes for the block cache and the memtables together, which the database divides; 0 for none.
+    /// Bytes for the block cache and the memtables together, which the database divides; 0 for
+    /// none.
     memory_budget["MemoryBudget"]: usize = "1 << 30" in db;
     /// LOG files that are kept.
     keep_log_file_num["set_keep_log_file_num"]: usize = "10" in db;
@@ -379,8 +380,8 @@ of_family! {
     /// ```
     /// # fn main() -> esker::Result<()> {
     /// # let dir = tempfile::tempdir().expect("a directory");
-    /// let options = esker::Options::new().create_if_missing(true).prefix_len(3).bloom_filter(10.0);
-    /// let db = esker::Db::open(dir.path(), options)?;
+    /// let options = esker::Options::new().create_if_missing(true);
+    /// let db = esker::Db::open(dir.path(), options.prefix_len(3).bloom_filter(10.0))?;
     /// db.put("abc1", "value")?;
     /// assert_eq!(db.prefix("abc").count(), 1);
     /// # Ok(())

@@ -1,5 +1,5 @@
-//! Iterators that are made for [`crate::Entries`]: a second one over the same view, and one that has
-//! failed before it began.
+//! Iterators that are made for [`crate::Entries`]: a second one over the same view, and one that
+//! has failed before it began.
 
 use super::DbIterator;
 use crate::core::ReadCore;

@@ -15,15 +15,15 @@ use std::cell::{OnceCell, RefCell};
 type FirstEntry = Result<Box<IteratorCursors>, (Error, Box<IteratorCursors>)>;
 
 /// Cursors before the first seek; empty in an iterator that was placed.
-pub(super) struct Unplaced {
+pub(super) struct LazyCursor {
     /// None once somebody asked.
     cursors: RefCell<Option<Box<IteratorCursors>>>,
     first: OnceCell<Option<FirstEntry>>,
 }
 
-impl Unplaced {
+impl LazyCursor {
     pub(super) fn new(cursors: Option<Box<IteratorCursors>>) -> Self {
-        Unplaced {
+        LazyCursor {
             cursors: RefCell::new(cursors),
             first: OnceCell::new(),
         }
