@@ -92,7 +92,7 @@ fn the_ends_meet_and_it_stays_ended() -> Result<()> {
     }
     db.flush()?;
     db.put("b", "new")?;
-    let mut all = db.range::<&str>(..);
+    let mut all = db.range(..);
     assert_eq!(
         all.next_back().transpose()?.map(|e| e.0),
         Some(b"c".to_vec())
@@ -132,12 +132,8 @@ fn bounds_of_every_kind_in_every_order() -> Result<()> {
         };
         let range = |low: Bound<&str>, high: Bound<&str>| {
             let range = if is_reverse { (high, low) } else { (low, high) };
-            let forward: Result<Vec<Vec<u8>>> = db.range::<&str>(range).keys().collect();
-            let mut backward: Vec<Vec<u8>> = db
-                .range::<&str>(range)
-                .keys()
-                .rev()
-                .collect::<Result<_>>()?;
+            let forward: Result<Vec<Vec<u8>>> = db.range(range).keys().collect();
+            let mut backward: Vec<Vec<u8>> = db.range(range).keys().rev().collect::<Result<_>>()?;
             backward.reverse();
             assert_eq!(forward.as_ref(), Ok(&backward));
             let lengths = forward?

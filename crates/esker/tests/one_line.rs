@@ -47,7 +47,14 @@ fn every_value_is_one_short_line() -> Result<()> {
         "a family to open",
         &FamilyDescriptor::new("users", FamilyOptions::new()),
     );
-    short("options of a write", &WriteOptions::new());
+    short(
+        "options of a write",
+        &WriteOptions::new().sync(true).low_pri(true),
+    );
+    short(
+        "options of a read",
+        &ReadOptions::new().lower(vec![0; 1000]),
+    );
     short("a cache", &new_block_cache(CacheOptions::default(), None));
     short("statistics", &esker::observe::Statistics::new());
     let mut batch = WriteBatch::new();

@@ -3,14 +3,14 @@
 //! A [`BoundFamily`] does not keep the database open. Once it is closed, or its last handle is
 //! gone, each call fails with `ShutdownInProgress`. Thread-safety: a value; any thread.
 
-use super::{Db, Entries, Keys, Values};
+use super::{Db, Entries, KeyRange, Keys, Values};
 use crate::family::FamilyHandle;
 use crate::options::ReadOptions;
 use crate::read::{DbIterator, PinnedValue};
 use esker_format::FamilyId;
 use esker_status::Result;
 use esker_sync::Arc;
-use std::ops::{Deref, RangeBounds};
+use std::ops::Deref;
 
 /// A column family of an open database: what [`Db`] does with the default family, it does with this
 /// one. Cheap to clone.
@@ -200,7 +200,7 @@ impl BoundFamily {
     }
 
     /// The entries whose keys are in `range`, from both ends: see [`Db::range`].
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Entries {
+    pub fn range(&self, range: impl KeyRange) -> Entries {
         self.db.range_cf(&self.handle, range)
     }
 
@@ -233,12 +233,12 @@ impl BoundFamily {
     /// # }
     /// ```
     pub fn keys(&self) -> Keys {
-        self.range::<&[u8]>(..).keys()
+        self.range(..).keys()
     }
 
     /// Its values, in the order of their keys.
     pub fn values(&self) -> Values {
-        self.range::<&[u8]>(..).values()
+        self.range(..).values()
     }
 
     /// Its first entry.

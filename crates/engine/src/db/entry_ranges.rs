@@ -10,7 +10,50 @@ use crate::options::{ReadOptions, behind_prefix};
 use crate::snapshot::Snapshot;
 use esker_format::KeyOrder;
 use esker_status::Result;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{
+    Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
+};
+
+/// A range of keys: `"a".."c"`, `b"a"..`, `..=key`, `..`, or a pair of [`Bound`]s.
+///
+/// The ranges of the standard library implement it for whatever is bytes.
+pub trait KeyRange {
+    /// Where it begins and where it ends.
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>);
+}
+
+fn bytes<'a, K: AsRef<[u8]>>(range: &'a impl RangeBounds<K>) -> (Bound<&'a [u8]>, Bound<&'a [u8]>)
+where
+    K: 'a,
+{
+    let of = |bound: Bound<&'a K>| bound.map(AsRef::as_ref);
+    (of(range.start_bound()), of(range.end_bound()))
+}
+
+/// Implements the trait for ranges of the standard library.
+macro_rules! key_ranges {
+    ($($range:ident)*) => {$(
+        impl<K: AsRef<[u8]>> KeyRange for $range<K> {
+            fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+                bytes::<K>(self)
+            }
+        }
+    )*};
+}
+
+key_ranges! { Range RangeFrom RangeInclusive RangeTo RangeToInclusive }
+
+impl KeyRange for RangeFull {
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (Bound::Unbounded, Bound::Unbounded)
+    }
+}
+
+impl<K: AsRef<[u8]>> KeyRange for (Bound<K>, Bound<K>) {
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        bytes::<K>(self)
+    }
+}
 
 /// A part of a family's keys, as cursors and entries know it.
 #[derive(Default)]
@@ -26,26 +69,27 @@ fn next_by_bytes(key: &[u8]) -> Vec<u8> {
 }
 
 impl KeyBounds {
-    fn of_range<K: AsRef<[u8]>>(order: &KeyOrder, range: &impl RangeBounds<K>) -> Self {
+    fn of_range(order: &KeyOrder, range: &impl KeyRange) -> Self {
         let mut bounds = KeyBounds::default();
-        match range.start_bound() {
+        let (start, end) = range.bounds();
+        match start {
             Bound::Unbounded => {}
-            Bound::Included(key) => bounds.lower = Some(key.as_ref().to_vec()),
+            Bound::Included(key) => bounds.lower = Some(key.to_vec()),
             Bound::Excluded(key) if order.is_bytewise() => {
-                bounds.lower = Some(next_by_bytes(key.as_ref()));
+                bounds.lower = Some(next_by_bytes(key));
             }
             Bound::Excluded(key) => {
-                bounds.lower = Some(key.as_ref().to_vec());
-                bounds.limits.after = Some(key.as_ref().to_vec());
+                bounds.lower = Some(key.to_vec());
+                bounds.limits.after = Some(key.to_vec());
             }
         }
-        match range.end_bound() {
+        match end {
             Bound::Unbounded => {}
-            Bound::Excluded(key) => bounds.upper = Some(key.as_ref().to_vec()),
+            Bound::Excluded(key) => bounds.upper = Some(key.to_vec()),
             Bound::Included(key) if order.is_bytewise() => {
-                bounds.upper = Some(next_by_bytes(key.as_ref()));
+                bounds.upper = Some(next_by_bytes(key));
             }
-            Bound::Included(key) => bounds.limits.up_to = Some(key.as_ref().to_vec()),
+            Bound::Included(key) => bounds.limits.up_to = Some(key.to_vec()),
         }
         bounds
     }
@@ -94,10 +138,10 @@ impl Db {
         Entries::new(front, bounds.limits)
     }
 
-    pub(super) fn range_at<K: AsRef<[u8]>>(
+    pub(super) fn range_at(
         &self,
         family: &FamilyHandle,
-        range: &impl RangeBounds<K>,
+        range: &impl KeyRange,
         snapshot: Option<&Snapshot>,
     ) -> Entries {
         let bounds = KeyBounds::of_range(family.order(), range);
@@ -136,10 +180,11 @@ impl Db {
     /// assert_eq!(db.range("b"..).count(), 2);
     /// assert_eq!(db.range("a".."c").rev().count(), 2);
     /// assert_eq!(db.range(b"c"..=b"c").count(), 1);
+    /// assert_eq!(db.range(..).count(), 3);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Entries {
+    pub fn range(&self, range: impl KeyRange) -> Entries {
         self.range_at(&self.default_family_handle(), &range, None)
     }
 
@@ -155,11 +200,7 @@ impl Db {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn range_cf<K: AsRef<[u8]>>(
-        &self,
-        family: &FamilyHandle,
-        range: impl RangeBounds<K>,
-    ) -> Entries {
+    pub fn range_cf(&self, family: &FamilyHandle, range: impl KeyRange) -> Entries {
         self.range_at(family, &range, None)
     }
 
@@ -214,7 +255,7 @@ impl Db {
     /// # }
     /// ```
     pub fn keys(&self) -> super::Keys {
-        self.range::<&[u8]>(..).keys()
+        self.range(..).keys()
     }
 
     /// The values of the default family, in the order of their keys.
@@ -229,7 +270,7 @@ impl Db {
     /// # }
     /// ```
     pub fn values(&self) -> super::Values {
-        self.range::<&[u8]>(..).values()
+        self.range(..).values()
     }
 
     /// The entries of the default family from a place on, in one direction, as the `rocksdb` crate
@@ -268,7 +309,7 @@ impl Db {
     /// # }
     /// ```
     pub fn iterator_cf(&self, family: &FamilyHandle, mode: IteratorMode<'_>) -> EntriesFrom {
-        let range = |from, to| self.range_at::<&[u8]>(family, &(from, to), None);
+        let range = |from: Bound<&[u8]>, to: Bound<&[u8]>| self.range_at(family, &(from, to), None);
         let (entries, direction) = match mode {
             IteratorMode::Start => (
                 range(Bound::Unbounded, Bound::Unbounded),
@@ -291,17 +332,17 @@ impl Db {
     }
 
     pub(super) fn first_of(&self, family: &FamilyHandle) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        let mut all = self.range_at::<&[u8]>(family, &.., None);
+        let mut all = self.range_at(family, &.., None);
         all.next().transpose()
     }
 
     pub(super) fn last_of(&self, family: &FamilyHandle) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        let mut all = self.range_at::<&[u8]>(family, &.., None);
+        let mut all = self.range_at(family, &.., None);
         all.next_back().transpose()
     }
 
     pub(super) fn is_empty_of(&self, family: &FamilyHandle) -> Result<bool> {
-        let all = self.range_at::<&[u8]>(family, &.., None);
+        let all = self.range_at(family, &.., None);
         Ok(all.keys().next().transpose()?.is_none())
     }
 }

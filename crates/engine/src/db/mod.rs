@@ -33,6 +33,7 @@ pub use checkpoint::{CheckpointOptions, CheckpointReport};
 pub use closed::{ClosedDb, LogReport};
 pub use destroy::DestroyReport;
 pub use entries::{Direction, Entries, EntriesFrom, IteratorMode, Keys, Values};
+pub use entry_ranges::KeyRange;
 pub use ingest::IngestArg;
 pub use live_files::LiveFile;
 pub use memory_usage::MemoryUsage;

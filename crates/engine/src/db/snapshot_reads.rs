@@ -1,6 +1,6 @@
 //! Reads by a snapshot itself. Once the database is closed they fail with `ShutdownInProgress`.
 
-use super::{Db, Entries};
+use super::{Db, Entries, KeyRange};
 use crate::core::ReadCore;
 use crate::family::{Family, FamilyHandle};
 use crate::options::ReadOptions;
@@ -8,7 +8,6 @@ use crate::read::{DbIterator, PinnedValue};
 use crate::snapshot::Snapshot;
 use esker_status::{Error, Result};
 use esker_sync::Arc;
-use std::ops::RangeBounds;
 
 impl Snapshot {
     /// The database, while it is open.
@@ -137,7 +136,7 @@ impl Snapshot {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Entries {
+    pub fn range(&self, range: impl KeyRange) -> Entries {
         match self.open_db() {
             Ok(db) => db.range_at(&db.default_family_handle(), &range, Some(self)),
             Err(e) => self.failed(None, e).into_iter(),
@@ -158,11 +157,7 @@ impl Snapshot {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn range_cf<K: AsRef<[u8]>>(
-        &self,
-        family: &FamilyHandle,
-        range: impl RangeBounds<K>,
-    ) -> Entries {
+    pub fn range_cf(&self, family: &FamilyHandle, range: impl KeyRange) -> Entries {
         match self.open_db() {
             Ok(db) => db.range_at(family, &range, Some(self)),
             Err(e) => self.failed(Some(family), e).into_iter(),

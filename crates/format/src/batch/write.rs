@@ -10,6 +10,7 @@ use crate::coding::{put_lpstr, put_varint32};
 use crate::ids::{FamilyId, Seq};
 use crate::wide_column::{self, Column};
 use esker_status::{Error, ErrorKind, Result, Subcode};
+use std::fmt;
 
 /// A place in a batch that can be returned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ const MAX_KEY_LEN: usize = u32::MAX as usize - 8;
 const MAX_VALUE_LEN: usize = u32::MAX as usize;
 
 /// An ordered set of changes that becomes visible at once.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct WriteBatch {
     pub(super) rep: Vec<u8>,
     flags: u16,
@@ -64,6 +65,15 @@ pub struct WriteBatch {
     /// Where the records begin whose keys were given with their timestamps, or with room for them.
     pub(super) timestamped: Vec<usize>,
     pub(super) timestamps: Timestamps,
+}
+
+impl fmt::Debug for WriteBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteBatch")
+            .field("records", &self.count())
+            .field("bytes", &self.rep.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// State of the timestamps of a batch's keys.

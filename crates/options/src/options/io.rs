@@ -3,6 +3,7 @@
 use super::{BottommostLevelCompaction, CompressionType, Temperature};
 use esker_format::properties::TableProperties;
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -96,7 +97,7 @@ impl std::fmt::Debug for SnapshotRef {
 /// };
 /// assert_eq!(by_calls.fill_cache, by_fields.fill_cache);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ReadOptions {
     /// Checks the checksum of each block that is read.
     pub verify_checksums: bool,
@@ -157,6 +158,17 @@ pub struct ReadOptions {
     pub snapshot: Option<SnapshotRef>,
 }
 
+impl fmt::Debug for ReadOptions {
+    /// The choices that most reads differ by.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadOptions")
+            .field("read_tier", &self.read_tier)
+            .field("fill_cache", &self.fill_cache)
+            .field("tailing", &self.tailing)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Default for ReadOptions {
     fn default() -> Self {
         ReadOptions {
@@ -190,7 +202,7 @@ impl Default for ReadOptions {
 }
 
 /// How to write. Fields may be added: use a constructor, or `..Default::default()`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteOptions {
     /// Returns only when the write survives power loss.
     pub sync: bool,
@@ -209,6 +221,24 @@ pub struct WriteOptions {
     /// Bytes of checksum per entry that protect the batch in memory: 0 or 8. Batches are protected
     /// by the log's and the tables' checksums alone.
     pub protection_bytes_per_key: usize,
+}
+
+impl fmt::Debug for WriteOptions {
+    /// The options that are set.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags = [
+            ("sync", self.sync),
+            ("disable_wal", self.disable_wal),
+            ("ignore_missing", self.ignore_missing_column_families),
+            ("no_slowdown", self.no_slowdown),
+            ("low_pri", self.low_pri),
+        ];
+        let mut shown = f.debug_struct("WriteOptions");
+        for (name, _) in flags.iter().filter(|(_, is_set)| *is_set) {
+            shown.field(name, &true);
+        }
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl WriteOptions {

@@ -113,7 +113,8 @@ impl DbBuilder {
     ///     .create_if_missing()
     ///     .family_with_ttl("sessions", FamilyOptions::new(), an_hour)
     ///     .open()?;
-    /// assert_eq!(db.ttl(&db.existing_family("sessions")?), Some(3600));
+    /// let sessions = db.existing_family("sessions")?;
+    /// assert_eq!(db.ttl(&sessions), Some(3600));
     /// assert_eq!(db.ttl(&db.default_family_handle()), Some(0), "for ever");
     /// # Ok(())
     /// # }
