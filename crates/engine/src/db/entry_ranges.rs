@@ -22,10 +22,10 @@ pub trait KeyRange {
     fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>);
 }
 
-fn bytes<'a, K: AsRef<[u8]>>(range: &'a impl RangeBounds<K>) -> (Bound<&'a [u8]>, Bound<&'a [u8]>)
-where
-    K: 'a,
-{
+/// The bounds of a range as bytes.
+fn bytes<'a, K: AsRef<[u8]> + 'a>(
+    range: &'a impl RangeBounds<K>,
+) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
     let of = |bound: Bound<&'a K>| bound.map(AsRef::as_ref);
     (of(range.start_bound()), of(range.end_bound()))
 }
