@@ -10,8 +10,8 @@ use std::process::Command;
 
 /// The codecs that are features, in the order of the checks.
 const CODECS: [&str; 5] = ["bzip2", "lz4", "snappy", "zlib", "zstd"];
-/// The libraries that are published for programs; they use all others.
-const LIBRARIES: [&str; 3] = ["esker", "esker-backup", "esker-txn"];
+/// The library that is published for programs; it uses all others.
+const LIBRARIES: [&str; 1] = ["esker"];
 
 /// Checks the libraries, without what only tests need, with the `rust-version` of the manifests.
 pub(crate) fn minimum(root: &Path) -> io::Result<Findings> {
@@ -139,7 +139,7 @@ pub(crate) fn lean(root: &Path) -> io::Result<Findings> {
     let mut command = of("check", "esker-cli", "");
     must(command.env("CC", "false"), "esker-cli without any feature")?;
     println!("checked: esker-cli and esker without any feature");
-    let mut command = of("test", "esker", "snappy");
+    let mut command = of("test", "esker-engine", "snappy");
     command
         .args(["--test", "left_out_codecs"])
         .env("CC", "false");

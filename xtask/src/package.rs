@@ -15,7 +15,7 @@ use std::process::Command;
 const SHOWN: [&str; 4] = ["description", "repository", "readme", "license"];
 const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 /// The crates that the program's project names.
-const NAMED: [&str; 3] = ["esker", "esker-backup", "esker-txn"];
+const NAMED: [&str; 1] = ["esker"];
 /// The variable that chooses a seeded bug.
 const VARIABLE: &str = "ESKER_SEEDED_BUG";
 

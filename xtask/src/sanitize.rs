@@ -35,7 +35,7 @@ const USUAL: &[&[&str]] = &[
     &["-p", "esker-env", "-p", "esker-codec", "--lib"],
     &[
         "-p",
-        "esker",
+        "esker-engine",
         "--test",
         "concurrent",
         "--test",

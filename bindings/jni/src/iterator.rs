@@ -42,8 +42,9 @@ macro_rules! both {
 }
 
 impl Walk {
+    /// Java's iterators are not valid before they are placed.
     fn valid(&self) -> bool {
-        both!(self, valid(), false)
+        !matches!(self, Walk::Base(it) if !it.is_placed()) && both!(self, valid(), false)
     }
 
     /// Key and value; both empty where the iterator stands nowhere.

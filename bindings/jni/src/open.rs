@@ -65,7 +65,7 @@ pub(crate) fn with_families(
     let mut all = vec![handle];
     for family in families {
         // Each of them was opened, or opening would have failed.
-        all.push(family.map_or(0, |f| handles::give_owned(Family::new(f), handle)));
+        all.push(family.map_or(0, |f| handles::give_owned(Family::new(f.into()), handle)));
     }
     env.new_longs(&all)
 }

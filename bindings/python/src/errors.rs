@@ -115,6 +115,7 @@ fn typed(error: &esker::Error, text: String) -> PyErr {
         (ErrorKind::TryAgain, _) => TryAgainError::new_err(text),
         (ErrorKind::CompactionTooLarge, _) => CompactionTooLargeError::new_err(text),
         (ErrorKind::ColumnFamilyDropped, _) => ColumnFamilyDroppedError::new_err(text),
+        _ => Error::new_err(text),
     }
 }
 

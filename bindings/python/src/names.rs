@@ -37,10 +37,13 @@ impl FamilyName<'_> {
         open: &OpenDatabase,
     ) -> PyResult<FamilyHandle> {
         match self {
-            FamilyName::Name(name) => open.db().family(name).ok_or_else(|| {
-                let error = Error::not_found(format!("there is no column family {name:?}"));
-                of_engine(py, &error)
-            }),
+            FamilyName::Name(name) => {
+                let family = open.db().family(name);
+                family.map(|f| f.handle().clone()).ok_or_else(|| {
+                    let error = Error::not_found(format!("there is no column family {name:?}"));
+                    of_engine(py, &error)
+                })
+            }
             FamilyName::Object(object) => {
                 let source = family::source(object);
                 if !Arc::ptr_eq(&source.database, database) {

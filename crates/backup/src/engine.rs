@@ -12,6 +12,7 @@ use crate::state::State;
 use esker::{ClosedDb, Db, Env, Error, Result};
 use esker_sync::atomic::Ordering;
 use esker_sync::{Rank, RwLock, RwLockWriteGuard};
+use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
 
@@ -20,10 +21,17 @@ const STATE: Rank = Rank::new(4, "backups");
 
 /// Backups, for whoever only reads them: to list, check and restore. Nothing in the directory
 /// changes.
-#[derive(Debug)]
 pub struct BackupEngineReadOnly {
     inner: Inner,
     state: RwLock<State>,
+}
+
+impl fmt::Debug for BackupEngineReadOnly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BackupEngineReadOnly")
+            .field("dir", &self.inner.dir)
+            .finish_non_exhaustive()
+    }
 }
 
 impl BackupEngineReadOnly {

@@ -9,8 +9,9 @@
 //! meta/N                       what backup N consists of, with the CRC-32C of every file
 //! private/N/                   its MANIFEST, CURRENT, OPTIONS and logs
 //! shared_checksum/             tables and blob files: NUMBER_sSESSION_SIZE.sst,
-//! NUMBER_CRC_SIZE.blob shared/                      the same under their plain names, when
-//! share_files_with_checksum is off
+//!                              NUMBER_CRC_SIZE.blob
+//! shared/                      the same under their plain names, when share_files_with_checksum
+//!                              is off
 //! ```
 //!
 //! ```
@@ -21,8 +22,9 @@
 //!
 //! let (home, restored) = (dir.path().join("db"), dir.path().join("restored"));
 //! let db = Db::open(&home, Options::new().create_if_missing(true))?;
-//! let backups = BackupEngine::open(BackupEngineOptions::new(dir.path().join("backups")),
-//! &Env::posix())?; db.put("key", "first")?;
+//! let options = BackupEngineOptions::new(dir.path().join("backups"));
+//! let backups = BackupEngine::open(options, &Env::posix())?;
+//! db.put("key", "first")?;
 //! let first = backups.create_new_backup(&db)?;
 //! db.put("key", "second")?;
 //! backups.create_new_backup(&db)?;
@@ -51,6 +53,7 @@ mod meta;
 mod names;
 mod options;
 mod restore;
+mod short_forms;
 mod state;
 mod verify;
 
@@ -59,3 +62,4 @@ pub use options::{
     BackupEngineOptions, BackupFileInfo, BackupInfo, CreateBackupOptions, ExcludeFiles, Progress,
     RestoreMode, RestoreOptions, ShareFilesNaming,
 };
+pub use short_forms::{BackUp, restore_latest};

@@ -60,7 +60,8 @@ pub struct Cache<V> {
 impl<V> fmt::Debug for Cache<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cache")
-            .field("options", &self.options())
+            .field("kind", &self.options().kind.name())
+            .field("capacity", &self.options().capacity)
             .field("usage", &self.usage())
             .finish_non_exhaustive()
     }

@@ -193,7 +193,11 @@ pub(crate) fn opened(
         handles.push(family);
     }
     for (i, family) in handles.into_iter().enumerate() {
-        put_at(out, i, give(rocksdb_column_family_handle_t::new(family)));
+        put_at(
+            out,
+            i,
+            give(rocksdb_column_family_handle_t::new(family.into())),
+        );
     }
     Ok(give(rocksdb_t::new(db)))
 }

@@ -85,7 +85,11 @@ pub(crate) fn hand_out(
         })?);
     }
     for (i, family) in handles.into_iter().enumerate() {
-        put_at(out, i, give(rocksdb_column_family_handle_t::new(family)));
+        put_at(
+            out,
+            i,
+            give(rocksdb_column_family_handle_t::new(family.into())),
+        );
     }
     Ok(())
 }

@@ -7,9 +7,9 @@
 use crate::directory::{Directory, load_options};
 use crate::failure::{Failure, Outcome};
 use crate::text::{argument, one_line, put_bytes};
-use crate::{options, options_file, say, times};
+use crate::{options_file, say, times};
 use clap::Args;
-use esker::options::{LoadedOptions, load_options_text};
+use esker::options::{LoadedOptions, load_options_text, names};
 use esker::{Db, Env, FamilyDescriptor, FamilyHandle, FamilyOptions, Options};
 use esker_env::{FileSystem, PosixFs};
 use esker_format::file_name::CURRENT;
@@ -248,7 +248,8 @@ impl DbArgs {
     }
 
     fn family(&self, db: &Db) -> Result<FamilyHandle> {
-        db.family(&self.column_family).ok_or_else(|| {
+        let family = db.family(&self.column_family).map(FamilyHandle::from);
+        family.ok_or_else(|| {
             let names: Vec<_> = db.families().iter().map(|f| f.name().to_owned()).collect();
             self.no_family(&names)
         })
@@ -291,7 +292,7 @@ impl DbArgs {
         }
         let text = options_file::text_of(path)?;
         let mut faults = options_file::faults(&text);
-        faults.retain(|f| !options::is_known(&f.name));
+        faults.retain(|f| !names::is_known(&f.name));
         let known = options_file::without(&text, &faults);
         load_options_text(&known, options_file::RULES).map_err(|e| e.with_file(path))
     }
@@ -352,21 +353,7 @@ pub(crate) fn set_all(options: &mut Options, pairs: &[String]) -> Outcome {
         };
         options
             .set_in_place(name.trim(), value)
-            .map_err(|e| Failure::Usage(refused(name.trim(), &e)))?;
+            .map_err(|e| Failure::Usage(one_line(&e.to_string())))?;
     }
     Ok(())
-}
-
-/// The text of an option that was refused, with the names that may have been meant.
-fn refused(name: &str, e: &Error) -> String {
-    let text = one_line(&e.to_string());
-    let meant = if options::is_known(name) {
-        None
-    } else {
-        options::suggestion(name)
-    };
-    match meant {
-        Some(meant) => format!("{text}; {meant}"),
-        None => text,
-    }
 }

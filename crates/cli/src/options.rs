@@ -7,7 +7,7 @@ use crate::out::Out;
 use clap::{Args, Subcommand};
 use esker::options::{
     CompressionSettings, DbOptions, FamilyOptions, Fate, FifoSettings, Info, MetadataCacheSettings,
-    OptionSet, RETIRED, Severity, TableSettings, UniversalSettings, lint, load_options_text,
+    OptionSet, RETIRED, Severity, TableSettings, UniversalSettings, lint, load_options_text, names,
 };
 use esker_format::file_name::FileKind;
 use esker_status::{Error, Result};
@@ -172,79 +172,10 @@ fn explain(name: &str, out: &mut Out) -> Outcome {
     if found {
         return Ok(());
     }
-    let meant = suggestion(name).unwrap_or_default();
+    let meant = names::suggestion(name).unwrap_or_default();
     Err(Error::invalid_argument(format!("unknown option {name:?}"))
         .with_hint(format!("{meant} `esker options explain` lists all"))
         .into())
-}
-
-/// Names of `db_bench` and `ldb`, and the options that they set.
-const TOOL_NAMES: &[(&str, &str)] = &[
-    ("auto_compaction", "disable_auto_compactions"),
-    ("blob_compression_type", "blob_compression_type"),
-    ("bloom_bits", "filter_policy"),
-    ("cache_size", "block_cache"),
-    ("compression_level", "compression_opts"),
-    ("compression_max_dict_bytes", "compression_opts"),
-    ("compression_type", "compression"),
-    ("file_size", "target_file_size_base"),
-    ("fix_prefix_len", "prefix_extractor"),
-    ("memtablerep", "memtable_factory"),
-    ("mmap_read", "allow_mmap_reads"),
-    ("mmap_write", "allow_mmap_writes"),
-    ("open_files", "max_open_files"),
-    ("prefix_size", "prefix_extractor"),
-];
-
-/// Returns whether there is, or was, an option of this name.
-pub(crate) fn is_known(name: &str) -> bool {
-    let name = name.rsplit('.').next().unwrap_or(name);
-    RETIRED.iter().any(|r| r.name == name) || rows().iter().any(|r| r.info.name == name)
-}
-
-/// The names that somebody may have meant by one that there is not.
-pub(crate) fn suggestion(name: &str) -> Option<String> {
-    let tool = |name: &str| TOOL_NAMES.iter().find(|(tool, _)| *tool == name);
-    if let Some((tool, option)) = tool(name) {
-        return Some(format!("{tool} is what db_bench and ldb call {option}."));
-    }
-    let rows = rows();
-    let options = rows.iter().map(|r| r.info.name);
-    let near = options
-        .clone()
-        .chain(TOOL_NAMES.iter().map(|(tool, _)| *tool))
-        .min_by_key(|n| distance(name, n))?;
-    if distance(name, near) <= (name.len() / 4).max(1) {
-        return Some(match tool(near).filter(|(t, o)| t != o) {
-            Some((tool, option)) => {
-                format!("did you mean {option}, which db_bench and ldb call {tool}?")
-            }
-            None => format!("did you mean {near}?"),
-        });
-    }
-    let mut with: Vec<&str> = options
-        .filter(|n| name.len() > 2 && n.contains(name))
-        .collect();
-    with.dedup();
-    if with.is_empty() {
-        return Some(format!("did you mean {near}?"));
-    }
-    Some(format!("names with {name} in them: {}.", with.join(", ")))
-}
-
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<u8> = b.bytes().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 fn newest_options(path: &Path) -> Result<PathBuf> {
@@ -314,10 +245,10 @@ fn lint_file(path: &Path, out: &mut Out) -> Outcome {
 /// Shows a statement that cannot be taken over.
 fn show_fault(fault: &OptionFault, path: &Path, out: &mut Out) -> Outcome {
     let (line, e) = (fault.line, fault.error.message());
-    let meant = if is_known(&fault.name) {
+    let meant = if names::is_known(&fault.name) {
         None
     } else {
-        suggestion(&fault.name)
+        names::suggestion(&fault.name)
     };
     let hint = meant.as_ref().map(|m| format!("; {m}")).unwrap_or_default();
     out.line(format!("error: {} line {line}: {e}{hint}", path.display()))?;
@@ -336,25 +267,5 @@ mod tests {
         let rows = rows();
         assert!(rows.len() > 250, "{}", rows.len());
         assert!(rows.iter().all(|r| !r.info.doc.trim().is_empty()));
-    }
-
-    #[test]
-    fn a_slip_of_the_pen_finds_its_name() {
-        for (given, meant) in [
-            ("write_bufer_size", "did you mean write_buffer_size?"),
-            (
-                "compression_type",
-                "what db_bench and ldb call compression.",
-            ),
-            ("compresion_type", "did you mean compression, which"),
-            ("compresion", "did you mean compression?"),
-            ("blob", "enable_blob_files"),
-            ("filter", "filter_policy"),
-            ("qqq", "did you mean"),
-        ] {
-            let said = suggestion(given).expect("a suggestion");
-            assert!(said.contains(meant), "{given}: {said}");
-        }
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

@@ -44,9 +44,11 @@ mod tree;
 pub mod ttl;
 mod write;
 
+pub use db::BoundFamily as Family;
 pub use db::{
-    CheckpointOptions, CheckpointReport, ClosedDb, Db, DestroyReport, FamilyDescriptor, IngestArg,
-    LiveFile, LogReport, MemoryUsage, OpenMode, PropertyMap, Timestamped, TransactionLog, WalFile,
+    CheckpointOptions, CheckpointReport, ClosedDb, Db, DbBuilder, DestroyReport, Direction,
+    Entries, EntriesFrom, FamilyDescriptor, IngestArg, IteratorMode, KeyRange, Keys, LiveFile,
+    LogReport, MemoryUsage, OpenMode, PropertyMap, Timestamped, TransactionLog, Values, WalFile,
     WalKind, read_table_properties,
 };
 pub use esker_cache::{CacheKind, CacheOptions};
@@ -61,7 +63,7 @@ pub use esker_format::properties::TableProperties;
 pub use esker_lsm::compaction_filter::{
     CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterValue,
 };
-pub use esker_lsm::merge_operator::{self, MergeOperator};
+pub use esker_lsm::merge_operator::MergeOperator;
 use esker_options::{memory, runtime};
 #[doc(inline)]
 pub use esker_options::{observe, options};
@@ -80,7 +82,7 @@ pub use metadata::{
 pub use observe::DbRef;
 pub use options::{
     CompactFilesOptions, CompactRangeOptions, DbOptions, DbPath, FamilyOptions, FlushOptions,
-    ImportOptions, IngestOptions, Options, ReadOptions, Settings, SizeOptions,
+    ImportOptions, IngestOptions, Options, ReadOptions, Settings, SizeOptions, SnapshotRef,
     WaitForCompactOptions, WalDecision, WalFilter, WriteOptions,
 };
 pub use read::{DbIterator, LatestWrite, PinnedValue};
@@ -90,3 +92,15 @@ pub use runtime::{IoPriority, RateLimiter, RateLimiterMode, RateLimiterOptions};
 pub use snapshot::Snapshot;
 pub use sst_file_reader::{SstFileIterator, SstFileReader};
 pub use sst_file_writer::{ExternalFileInfo, SstFileWriter};
+
+/// Merge operators: RocksDB's, and those of a program.
+pub mod merge_operator {
+    pub use esker_lsm::closures::merge_from_fn as from_fn;
+    pub use esker_lsm::merge_operator::*;
+}
+
+/// Compaction filters: the decisions of a program on what compactions write.
+pub mod compaction_filter {
+    pub use esker_lsm::closures::filter_from_fn as from_fn;
+    pub use esker_lsm::compaction_filter::*;
+}

@@ -1,12 +1,16 @@
 //! Snapshots: sequence numbers that compaction must keep readable.
 //!
 //! A [`Snapshot`] keeps its number in the database's list until it is dropped or released. It is an
-//! `Arc` inside, so a clone is the same snapshot; it keeps the list alive, not the database.
+//! `Arc` inside, so a clone is the same snapshot; it keeps the list alive, not the database, which
+//! it finds again for its own reads.
 
+use crate::observe::DbRef;
+use crate::options::{ReadOptions, SnapshotRef};
 use crate::ranks;
 use esker_format::Seq;
 use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::{Arc, Mutex};
+use std::any::Any;
 use std::collections::BTreeMap;
 
 /// The snapshots that are held, by sequence, with how many hold each.
@@ -42,7 +46,12 @@ impl SnapshotList {
 
     /// Holds the sequence that `latest` gives; it is asked under the list's lock, so that a
     /// compaction that lists the snapshots afterwards cannot miss this one.
-    pub(crate) fn take(self: &Arc<Self>, unix: u64, latest: impl FnOnce() -> Seq) -> Snapshot {
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        home: SnapshotSource,
+        unix: u64,
+        latest: impl FnOnce() -> Seq,
+    ) -> Snapshot {
         let thread = esker_env::thread_id();
         let mut held = self.held.lock();
         let seq = latest();
@@ -56,6 +65,7 @@ impl SnapshotList {
         Snapshot(Arc::new(SnapshotInner {
             seq,
             list: Arc::clone(self),
+            home,
             released: AtomicBool::new(false),
         }))
     }
@@ -100,10 +110,31 @@ impl SnapshotList {
     }
 }
 
-#[derive(Debug)]
+/// The database of a snapshot, and its part that reads share, which `core` knows.
+pub(crate) struct SnapshotSource {
+    db: DbRef,
+    reads: Arc<dyn Any + Send + Sync>,
+}
+
+impl SnapshotSource {
+    pub(crate) fn new(db: DbRef, reads: Arc<dyn Any + Send + Sync>) -> Self {
+        SnapshotSource { db, reads }
+    }
+
+    pub(crate) fn db(&self) -> &DbRef {
+        &self.db
+    }
+
+    /// The part that reads share, which outlives the database.
+    pub(crate) fn reads(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::clone(&self.reads)
+    }
+}
+
 struct SnapshotInner {
     seq: Seq,
     list: Arc<SnapshotList>,
+    home: SnapshotSource,
     released: AtomicBool,
 }
 
@@ -123,8 +154,19 @@ impl Drop for SnapshotInner {
 
 /// A state of the database that stays readable until every clone of this value is dropped, or one
 /// is released.
-#[derive(Debug, Clone)]
+///
+/// It reads by itself, or goes with the reads of [`crate::Db`] that take one. It does not keep the
+/// database open.
+#[derive(Clone)]
 pub struct Snapshot(Arc<SnapshotInner>);
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("sequence", &self.sequence())
+            .finish_non_exhaustive()
+    }
+}
 
 impl Snapshot {
     /// The sequence number of the newest write that the snapshot sees.
@@ -143,7 +185,25 @@ impl Snapshot {
         self.0.released.load(Ordering::Acquire)
     }
 
+    /// The snapshot that options name.
+    #[inline]
+    pub(crate) fn of(options: &ReadOptions) -> Option<Snapshot> {
+        let named = options.snapshot.as_ref()?;
+        named.inner().downcast().ok().map(Snapshot)
+    }
+
+    /// The database that it was taken of.
+    pub(crate) fn home(&self) -> &SnapshotSource {
+        &self.0.home
+    }
+
     pub(crate) fn seq(&self) -> Seq {
         self.0.seq
+    }
+}
+
+impl From<&Snapshot> for SnapshotRef {
+    fn from(snapshot: &Snapshot) -> SnapshotRef {
+        SnapshotRef::new(Arc::clone(&snapshot.0) as _)
     }
 }

@@ -17,11 +17,11 @@
 //! # let dir = tempfile::tempdir().expect("a directory");
 //! use esker::{Db, Options};
 //!
-//! let a_day = 86_400;
+//! let a_day = std::time::Duration::from_secs(86_400);
 //! let db = Db::open_with_ttl(dir.path(), Options::new().create_if_missing(true), a_day)?;
 //! db.put("session", "alive")?;
 //! assert_eq!(db.get("session")?.as_deref(), Some(&b"alive"[..]));
-//! assert_eq!(db.ttl(&db.default_family_handle()), Some(a_day));
+//! assert_eq!(db.ttl(&db.default_family_handle()), Some(86_400));
 //! # Ok(())
 //! # }
 //! ```
@@ -39,11 +39,63 @@ use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU32, Ordering};
 use esker_sync::{Arc, Mutex, Rank};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Bytes of the time at the end of a value.
 pub const TIME_LEN: usize = 4;
 /// The oldest time that a value can have: when RocksDB began to write them.
 pub const OLDEST_TIME: i32 = 1_368_146_402;
+
+/// How long the values of a family live: a [`Duration`], or RocksDB's seconds.
+///
+/// It has whole seconds, rounded up; 0 and less, and `None`, are for ever, as is more than 68
+/// years.
+///
+/// ```
+/// use esker::ttl::TimeToLive;
+/// use std::time::Duration;
+///
+/// let an_hour = TimeToLive::from(Duration::from_secs(3600));
+/// assert_eq!(an_hour, TimeToLive::from(3600));
+/// assert_eq!(TimeToLive::from(None), TimeToLive::FOREVER);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeToLive(i32);
+
+impl TimeToLive {
+    /// Values do not expire.
+    pub const FOREVER: TimeToLive = TimeToLive(0);
+
+    /// RocksDB's number of seconds; 0 for ever.
+    pub fn seconds(self) -> i32 {
+        self.0
+    }
+
+    /// The time; `None` for ever.
+    pub fn duration(self) -> Option<Duration> {
+        let seconds = u64::try_from(self.0).ok().filter(|s| *s > 0)?;
+        Some(Duration::from_secs(seconds))
+    }
+}
+
+impl From<i32> for TimeToLive {
+    fn from(seconds: i32) -> Self {
+        TimeToLive(seconds.max(0))
+    }
+}
+
+impl From<Duration> for TimeToLive {
+    fn from(time: Duration) -> Self {
+        let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+        i32::try_from(seconds).map_or(Self::FOREVER, TimeToLive)
+    }
+}
+
+impl From<Option<Duration>> for TimeToLive {
+    fn from(time: Option<Duration>) -> Self {
+        time.map_or(Self::FOREVER, Self::from)
+    }
+}
 
 /// The times to live of a database's families, by name.
 #[derive(Debug)]

@@ -106,7 +106,7 @@ impl Rig {
         how.no_slowdown = true;
         let mut batch = WriteBatch::new();
         for family in families {
-            batch.put_cf((*family).into(), b"key", b"value")?;
+            batch.put_cf(*family, b"key", b"value")?;
         }
         self.db.write_opt(&mut batch, &how)
     }
@@ -152,8 +152,8 @@ impl Rig {
         std::thread::scope(|scope| {
             let both = scope.spawn(|| {
                 let mut batch = WriteBatch::new();
-                batch.put_cf((&self.free).into(), b"both", b"1")?;
-                batch.put_cf((&self.behind).into(), b"both", b"1")?;
+                batch.put_cf(&self.free, b"both", b"1")?;
+                batch.put_cf(&self.behind, b"both", b"1")?;
                 self.db.write(&mut batch)
             });
             let alone = scope.spawn(|| self.put(&self.behind, 0));

@@ -335,7 +335,7 @@ fn families_flushed_together_agree_after_a_kill() -> Result<()> {
         for (i, family) in families.iter().enumerate() {
             // One family fills its memtable far sooner than the others.
             let filler = "f".repeat(if i == 1 { 300 } else { 3 });
-            batch.put_cf(family.into(), b"n", format!("{n:05}{filler}").as_bytes())?;
+            batch.put_cf(family, b"n", format!("{n:05}{filler}").as_bytes())?;
         }
         db.write_opt(&mut batch, &WriteOptions::unlogged())?;
         if n == 2000 {

@@ -96,8 +96,8 @@ impl World {
         db.write(&mut batch).expect("a write");
         World {
             db,
-            left,
-            right,
+            left: left.into(),
+            right: right.into(),
             told: Default::default(),
             stop: AtomicBool::new(false),
         }
@@ -236,7 +236,7 @@ fn run(seed: u64, ms: u64, env: Env, path: &std::path::Path) {
                 let mut rng = Rng::new(seed * 100 + writer as u64);
                 while world.goes_on() {
                     let scratch = world.db.family("scratch").filter(|_| rng.one_in(3));
-                    world.write(writer, &mut rng, scratch.as_ref());
+                    world.write(writer, &mut rng, scratch.as_deref());
                 }
             });
         }
@@ -291,8 +291,8 @@ fn run(seed: u64, ms: u64, env: Env, path: &std::path::Path) {
     }
     let db = Db::open_families(path, options, families).expect("opened again");
     let world = World {
-        left: db.family("left").expect("there"),
-        right: db.family("right").expect("there"),
+        left: db.family("left").expect("there").into(),
+        right: db.family("right").expect("there").into(),
         db,
         told: told.map(AtomicU64::new),
         stop: AtomicBool::new(true),

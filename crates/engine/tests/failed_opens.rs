@@ -59,7 +59,7 @@ fn make(dir: &Path, prepared: bool) {
     db.flush().expect("flushes");
     let mut batch = WriteBatch::new();
     batch.put(b"b", b"2").expect("fits");
-    batch.merge_cf((&other).into(), b"c", b"3").expect("fits");
+    batch.merge_cf(&other, b"c", b"3").expect("fits");
     db.write_opt(&mut batch, &WriteOptions::synced())
         .expect("writes");
     if prepared {

@@ -2,8 +2,8 @@
 //! and nothing is changed. `tests/data/left_out` has a database with tables of zstd and LZ4, and
 //! one whose log is compressed by zstd.
 //!
-//! The build without them is `cargo test -p esker --no-default-features --features snappy --test
-//! left_out_codecs`, which `cargo xtask lean` runs.
+//! The build without them is `cargo test -p esker-engine --no-default-features --features snappy
+//! --test left_out_codecs`, which `cargo xtask lean` runs.
 
 mod common;
 

@@ -100,7 +100,7 @@ fn iterators_that_were_moved_leave_no_trace() {
     put(&db, (1..200).step_by(2));
     for round in 0..50u32 {
         let mut it = db.iter();
-        assert!(!it.valid());
+        assert!(!it.is_placed());
         it.seek_for_prev(key(100 + round));
         assert_eq!(it.key(), key(100 + round));
         it.prev();

@@ -21,7 +21,7 @@ const KEYS: u64 = 1_000;
 const TASK: &str = "ESKER_COMPAT_WRITER";
 
 #[test]
-#[ignore = "the other test starts it as the process to kill: cargo test -p esker --test rocksdb_ours_killed"]
+#[ignore = "the other test starts it as the process to kill: cargo test -p esker-engine --test rocksdb_ours_killed"]
 fn writer() {
     let Ok(task) = std::env::var(TASK) else {
         return;

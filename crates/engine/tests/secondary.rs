@@ -176,7 +176,7 @@ fn every_state_is_whole_while_the_primary_flushes_compacts_and_rolls() -> Result
         let value = format!("{n:08}{}", "x".repeat(500));
         for key in 0..10u8 {
             batch.put(&[key], value.as_bytes())?;
-            batch.put_cf((&other).into(), &[key], value.as_bytes())?;
+            batch.put_cf(&other, &[key], value.as_bytes())?;
         }
         primary.write(&mut batch)
     };
@@ -184,7 +184,7 @@ fn every_state_is_whole_while_the_primary_flushes_compacts_and_rolls() -> Result
     let second = Db::open_secondary(&at, dir.path().join("second"), Options::new())?;
     let families = [
         second.default_family_handle(),
-        second.family("other").expect("the family exists"),
+        second.family("other").expect("the family exists").into(),
     ];
     let number = |value: &[u8]| -> u32 {
         std::str::from_utf8(&value[..8])

@@ -105,7 +105,7 @@ fn compactions_drop_what_is_over_by_family() -> Result<()> {
     let short = db.create_family_with_ttl("short", FamilyOptions::default(), 10)?;
     let families = [
         db.default_family_handle(),
-        long.clone(),
+        long.handle().clone(),
         kept.clone(),
         short.clone(),
     ];

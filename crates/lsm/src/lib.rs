@@ -6,6 +6,7 @@
 
 pub mod assessment;
 pub mod check;
+pub mod closures;
 pub mod compaction_filter;
 pub mod compaction_stream;
 pub mod cutter;

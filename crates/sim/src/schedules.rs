@@ -316,7 +316,7 @@ fn gates(stage: &Stage) -> Result<()> {
         let (db2, noted) = (db.clone(), Arc::clone(&written));
         let mut batch = WriteBatch::new();
         for family in order {
-            batch.put_cf(family.into(), b"k", b"1")?;
+            batch.put_cf(family, b"k", b"1")?;
         }
         threads.push(stage.spawn(&db, move || {
             db2.write_opt(&mut batch, &synced(false))?;

@@ -52,9 +52,7 @@ fn with_log() -> Image {
     db.flush().expect("flushes");
     let mut batch = esker::WriteBatch::new();
     batch.merge(b"in the log", b"2").expect("fits");
-    batch
-        .put_cf((&old).into(), b"there too", b"3")
-        .expect("fits");
+    batch.put_cf(&old, b"there too", b"3").expect("fits");
     db.write_opt(&mut batch, &WriteOptions::synced())
         .expect("writes");
     let after = disk.kill();

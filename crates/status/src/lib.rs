@@ -6,16 +6,20 @@
 //!
 //! Absence is never an error: lookups return `Option`. Thread-safety: values, `Send + Sync`.
 
+mod conversions;
 pub mod seeded;
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The result of every fallible operation in Esker.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The coarse class of an error, with RocksDB's status codes as discriminants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 #[repr(u8)]
 pub enum ErrorKind {
     /// Something that was asked for by name does not exist (a file, a family).
@@ -75,6 +79,7 @@ impl ErrorKind {
 
 /// A finer class inside an [`ErrorKind`], with RocksDB's subcode numbers as discriminants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 #[repr(u8)]
 pub enum Subcode {
     /// Nothing finer is known.
@@ -166,6 +171,7 @@ struct Detail {
     offset: Option<u64>,
     hint: Option<String>,
     os_error: Option<i32>,
+    source: Option<Arc<io::Error>>,
     holder: Option<LockHolder>,
 }
 
@@ -188,6 +194,7 @@ impl Error {
             offset: None,
             hint: None,
             os_error: None,
+            source: None,
             holder: None,
         }))
     }
@@ -238,24 +245,30 @@ impl Error {
     ///
     /// `ENOSPC` and `EDQUOT` get [`Subcode::NoSpace`], `ENOENT` gets [`Subcode::PathNotFound`].
     #[cold]
-    pub fn io(doing: &str, path: &Path, source: &std::io::Error) -> Self {
+    pub fn io(doing: &str, path: &Path, source: &io::Error) -> Self {
+        let e = Self::new(ErrorKind::Io, format!("{doing}: {source}")).with_file(path);
+        e.caused_by(conversions::copy_of(source))
+    }
+
+    /// Takes over an error of the system.
+    fn caused_by(mut self, source: io::Error) -> Self {
         const ENOENT: i32 = 2;
         const ENOSPC: i32 = 28;
         const EDQUOT: i32 = 122;
-        let mut e = Self::new(ErrorKind::Io, format!("{doing}: {source}")).with_file(path);
-        e.0.os_error = source.raw_os_error();
-        e.0.subcode = match e.0.os_error {
+        self.0.os_error = source.raw_os_error();
+        self.0.subcode = match self.0.os_error {
             Some(ENOSPC | EDQUOT) => Subcode::NoSpace,
             Some(ENOENT) => Subcode::PathNotFound,
-            None if source.kind() == std::io::ErrorKind::NotFound => Subcode::PathNotFound,
+            None if source.kind() == io::ErrorKind::NotFound => Subcode::PathNotFound,
             _ => Subcode::None,
         };
-        e
+        self.0.source = Some(Arc::new(source));
+        self
     }
 
     /// An I/O error about a lock file, in the form that RocksDB gives it: `doing: PATH: CAUSE`.
     #[cold]
-    pub fn lock(doing: &str, path: &Path, source: &std::io::Error) -> Self {
+    pub fn lock(doing: &str, path: &Path, source: &io::Error) -> Self {
         // Without the number that the standard library puts behind.
         let cause = source.to_string();
         let cause = cause.split(" (os error").next().unwrap_or_default();
@@ -400,7 +413,13 @@ impl fmt::Debug for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    /// The error of the operating system, if it comes from one.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let source = self.0.source.as_deref()?;
+        Some(source)
+    }
+}
 
 impl PartialEq for Error {
     fn eq(&self, other: &Self) -> bool {

@@ -113,7 +113,11 @@ fn trial(args: &Args) -> Outcome<String> {
     let (options, families) = told("options", args.recipe.options())?;
     let db = told("open", Db::open_families(&dir, options, families))?;
     let starved = LimitedDatabase {
-        families: FAMILIES.iter().filter_map(|n| db.family(n)).collect(),
+        families: FAMILIES
+            .iter()
+            .filter_map(|n| db.family(n))
+            .map(Into::into)
+            .collect(),
         db,
         acknowledged: (0..KEYS).map(|_| AtomicU64::new(0)).collect(),
         tried: AtomicU64::new(0),

@@ -178,7 +178,7 @@ impl Load {
         }
         let families = FAMILIES
             .iter()
-            .map(|n| db.family(n).ok_or_else(|| esker::Error::aborted(*n)))
+            .map(|n| db.existing_family(n).map(Into::into))
             .collect::<Result<_>>()?;
         Ok(Load {
             db,

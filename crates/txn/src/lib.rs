@@ -10,14 +10,15 @@
 //! # let dir = tempfile::tempdir().expect("a directory");
 //! use esker_txn::OptimisticTransactionDb;
 //!
-//! let db = OptimisticTransactionDb::open(dir.path(),
-//! esker::Options::new().create_if_missing(true))?; let mut first = db.begin();
+//! let options = esker::Options::new().create_if_missing(true);
+//! let db = OptimisticTransactionDb::open(dir.path(), options)?;
+//! let mut first = db.begin();
 //! let mut second = db.begin();
 //! first.put("k", "1")?;
 //! second.put("k", "2")?;
 //! first.commit()?;
 //! assert_eq!(second.commit().expect_err("a conflict").kind(), esker::ErrorKind::Busy);
-//! assert_eq!(db.base().get("k")?.as_deref(), Some(&b"1"[..]));
+//! assert_eq!(db.get("k")?.as_deref(), Some(&b"1"[..]));
 //! # Ok(())
 //! # }
 //! ```
@@ -25,25 +26,31 @@
 
 mod errors;
 mod indexed;
+mod locked_writes;
 mod optimistic;
 mod optimistic_db;
 mod pessimistic;
 mod ranks;
+mod retry;
 mod state;
 mod touch;
 mod tracked;
 mod transaction;
 mod transaction_db;
 
-pub use indexed::{BatchCursor, BatchEntry, EntryKind, IndexedBatch, MergedIterator};
+pub use indexed::{
+    BatchCursor, BatchEntry, EntryKind, IndexedBatch, MergedEntries, MergedIterator,
+};
 pub use optimistic::LockBuckets;
 pub use optimistic_db::{
     OptimisticTransactionDb, OptimisticTransactionDbOptions, OptimisticTransactionOptions,
     ValidatePolicy,
 };
 pub use pessimistic::{
-    DeadlockInfo, DeadlockPath, KeyLock, TransactionDbOptions, TransactionOptions, WritePolicy,
+    DeadlockInfo, DeadlockPath, KeyLock, LockTimeout, TransactionDbOptions, TransactionOptions,
+    WritePolicy,
 };
+pub use retry::RetryOptions;
 pub use state::TransactionState;
 pub use transaction::Transaction;
 pub use transaction_db::TransactionDb;

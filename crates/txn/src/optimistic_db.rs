@@ -2,8 +2,11 @@
 //! them.
 
 use crate::optimistic::{LockBuckets, Optimistic};
+use crate::retry::{self, RetryOptions};
 use crate::transaction::{Transaction, TxnMode};
 use esker::{Db, Error, FamilyDescriptor, FamilyHandle, Options, Result, WriteBatch, WriteOptions};
+use std::borrow::BorrowMut;
+use std::ops::Deref;
 use std::path::Path;
 
 /// How commits are kept apart.
@@ -45,11 +48,29 @@ pub struct OptimisticTransactionOptions {
 }
 
 /// A database with optimistic transactions. Cheap to clone: clones are the same database.
-#[derive(Clone, Debug)]
+///
+/// It reads and writes as the [`Db`] below it does: a write past the transactions is a conflict for
+/// those that touched the key.
+#[derive(Clone)]
 pub struct OptimisticTransactionDb {
     db: Db,
     /// `None` with serial validation.
     buckets: Option<LockBuckets>,
+}
+
+impl std::fmt::Debug for OptimisticTransactionDb {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OptimisticTransactionDb")
+            .field("path", &self.path())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Deref for OptimisticTransactionDb {
+    type Target = Db;
+    fn deref(&self) -> &Db {
+        &self.db
+    }
 }
 
 /// Flushed memtables stay for the look for conflicts, unless the options say how many.
@@ -148,6 +169,43 @@ impl OptimisticTransactionDb {
         txn
     }
 
+    /// Runs `body` as a transaction and commits it; again, with a pause that grows, after `Busy`
+    /// and `TryAgain`, a hundred times at most. What else goes wrong undoes it, as does a panic.
+    ///
+    /// A key counts as touched when it is written, or read with
+    /// [`Transaction::get_for_update`].
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker_txn::OptimisticTransactionDb;
+    ///
+    /// let options = esker::Options::new().create_if_missing(true);
+    /// let db = OptimisticTransactionDb::open(dir.path(), options)?;
+    /// let add_one = || db.transaction(|t| {
+    ///     let before = t.get_for_update("n")?.map_or(0, |v| v.len());
+    ///     t.put("n", "i".repeat(before + 1))
+    /// });
+    /// std::thread::scope(|s| {
+    ///     (0..4).for_each(|_| drop(s.spawn(add_one)));
+    /// });
+    /// assert_eq!(db.get("n")?.as_deref(), Some(&b"iiii"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn transaction<T>(&self, body: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
+        self.transaction_opt(&RetryOptions::default(), body)
+    }
+
+    /// Runs `body` as a transaction and commits it, as often as `retry` says.
+    pub fn transaction_opt<T>(
+        &self,
+        retry: &RetryOptions,
+        body: impl FnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<T> {
+        retry::run(&self.db, retry, || self.begin(), body)
+    }
+
     /// Begins a transaction in the memory of an old one, which is undone.
     pub fn begin_again(
         &self,
@@ -163,7 +221,12 @@ impl OptimisticTransactionDb {
 
     /// Writes a batch past the transactions. `NotSupported` when it deletes a range: transactions
     /// do not see that their keys are in it.
-    pub fn write(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
+    pub fn write(
+        &self,
+        mut batch: impl BorrowMut<WriteBatch>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let batch = batch.borrow_mut();
         if batch.has_delete_range() {
             return Err(Error::not_supported(""));
         }

@@ -7,6 +7,7 @@ use crate::pessimistic::{
     TransactionDbOptions, TransactionDbState, TransactionOptions,
 };
 use crate::ranks;
+use crate::retry::{self, RetryOptions};
 use crate::transaction::{Transaction, TxnMode};
 use esker::{
     Db, Error, FamilyDescriptor, FamilyHandle, FamilyOptions, Options, Result, WriteBatch,
@@ -17,7 +18,9 @@ use esker_format::timestamp;
 use esker_format::wide_column::Column;
 use esker_sync::atomic::Ordering;
 use esker_sync::{Arc, Mutex};
+use std::borrow::BorrowMut;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Deref;
 use std::path::Path;
 
 /// A database whose transactions lock the keys they touch. Cheap to clone: clones are the same
@@ -42,8 +45,26 @@ use std::path::Path;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+///
+/// It reads as the [`Db`] below it does; its own writes wait for the locks of transactions, while
+/// those of [`TransactionDb::base`] take none.
+#[derive(Clone)]
 pub struct TransactionDb(Arc<TransactionDbState>);
+
+impl std::fmt::Debug for TransactionDb {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TransactionDb")
+            .field("path", &self.path())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Deref for TransactionDb {
+    type Target = Db;
+    fn deref(&self) -> &Db {
+        &self.0.db
+    }
+}
 
 impl TransactionDb {
     /// Opens the database at `path` with the default family.
@@ -153,6 +174,41 @@ impl TransactionDb {
         txn
     }
 
+    /// Runs `body` as a transaction and commits it; again, with a pause that grows, after `Busy`
+    /// and `TryAgain`, a hundred times at most. What else goes wrong undoes it, as does a panic.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker_txn::TransactionDb;
+    ///
+    /// let options = esker::Options::new().create_if_missing(true);
+    /// let db = TransactionDb::open(dir.path(), options, Default::default())?;
+    /// db.put("from", "10")?;
+    /// let moved = db.transaction(|t| {
+    ///     let found = t.get_for_update("from")?;
+    ///     t.put("to", found.as_deref().unwrap_or_default())?;
+    ///     t.delete("from")?;
+    ///     Ok(found.is_some())
+    /// })?;
+    /// assert!(moved);
+    /// assert_eq!(db.get("to")?.as_deref(), Some(&b"10"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn transaction<T>(&self, body: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
+        self.transaction_opt(&RetryOptions::default(), body)
+    }
+
+    /// Runs `body` as a transaction and commits it, as often as `retry` says.
+    pub fn transaction_opt<T>(
+        &self,
+        retry: &RetryOptions,
+        body: impl FnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<T> {
+        retry::run(&self.0.db, retry, || self.begin(), body)
+    }
+
     /// Begins a transaction in the memory of an old one, which is undone.
     pub fn begin_again(
         &self,
@@ -205,7 +261,8 @@ impl TransactionDb {
         }
     }
 
-    fn locked<R>(
+    /// Writes under the lock of `key`.
+    pub(crate) fn locked<R>(
         &self,
         family: &FamilyHandle,
         key: &[u8],
@@ -295,10 +352,23 @@ impl TransactionDb {
 
     /// Writes a batch when no transaction holds one of its keys. Range deletions are refused,
     /// unless `skip_concurrency_control` is set: a range cannot be locked.
-    pub fn write(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
+    pub fn write(
+        &self,
+        mut batch: impl BorrowMut<WriteBatch>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.with_locks(batch.borrow_mut(), |db, batch| db.write_opt(batch, options))
+    }
+
+    /// Writes a batch under the locks of its keys.
+    pub(crate) fn with_locks(
+        &self,
+        batch: &mut WriteBatch,
+        write: impl FnOnce(&Db, &mut WriteBatch) -> Result<()>,
+    ) -> Result<()> {
         let shared = &self.0;
         if shared.options.skip_concurrency_control {
-            return shared.db.write_opt(batch, options);
+            return write(&shared.db, batch);
         }
         if batch.has_timestamps() {
             return Err(Error::not_supported(
@@ -314,7 +384,7 @@ impl TransactionDb {
             held.push(at);
             Ok(())
         });
-        let done = locked.and_then(|()| shared.db.write_opt(batch, options));
+        let done = locked.and_then(|()| write(&shared.db, batch));
         for (family, key) in held {
             shared.locks.unlock(request.transaction, *family, key);
         }

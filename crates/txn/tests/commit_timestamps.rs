@@ -29,7 +29,7 @@ fn open_with(dir: &Path, validates: bool) -> (TransactionDb, FamilyHandle) {
     ];
     let db = TransactionDb::open_families(dir, options, families, transactions).expect("opens");
     let family = db.base().family("timed").expect("it is there");
-    (db, family)
+    (db, family.into())
 }
 
 fn open(dir: &tempfile::TempDir) -> (TransactionDb, FamilyHandle) {

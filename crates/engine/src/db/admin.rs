@@ -16,6 +16,7 @@ use crate::runtime::callback::{self, Callback};
 use crate::timestamp;
 use crate::tree::tables::Storage;
 use crate::tree::{TablePaths, paths};
+use crate::ttl::TimeToLive;
 use esker_format::{FamilyId, FileNo, Seq};
 use esker_lsm::pick::manual::ManualRange;
 use esker_lsm::version::Version;
@@ -105,11 +106,15 @@ impl Core {
         ))
     }
 
+    fn has_family(&self, name: &str) -> bool {
+        self.trees.families.by_name(name).is_some()
+    }
+
     /// A family with a name that no other has, and with its directories. It gets its number when it
     /// is committed.
     pub(crate) fn prepare_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.check_open_for_writes()?;
-        if self.trees.families.by_name(name).is_some() {
+        if self.has_family(name) {
             return Err(Error::invalid_argument(format!(
                 "Column family already exists: {name}"
             )));
@@ -376,7 +381,7 @@ impl Db {
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<FamilyHandle> {
         let core = self.core();
         let admin = core.admin.lock();
-        if let Some(ttl) = core.ttl.as_ref().filter(|_| self.family(name).is_none()) {
+        if let Some(ttl) = core.ttl.as_ref().filter(|_| !core.has_family(name)) {
             ttl.register(name, 0);
         }
         let made = core.create_family(name, options);
@@ -385,19 +390,20 @@ impl Db {
         made.map(FamilyHandle)
     }
 
-    /// Creates a column family whose values live for `seconds`. `InvalidArgument` unless the
+    /// Creates a column family whose values live so long. `InvalidArgument` unless the
     /// database was opened with times to live.
     pub fn create_family_with_ttl(
         &self,
         name: &str,
         options: FamilyOptions,
-        seconds: i32,
+        ttl: impl Into<TimeToLive>,
     ) -> Result<FamilyHandle> {
+        let time = ttl.into();
         let core = self.core();
         let admin = core.admin.lock();
         let ttl = core.ttl.as_ref().ok_or_else(no_ttl)?;
-        if self.family(name).is_none() {
-            ttl.register(name, seconds);
+        if !core.has_family(name) {
+            ttl.register(name, time.seconds());
         }
         let made = core.create_family(name, options);
         drop(admin);
@@ -411,10 +417,10 @@ impl Db {
         self.core().ttl.as_ref()?.seconds(family.name())
     }
 
-    /// Changes the seconds that a family's values live, for compactions to come.
-    pub fn set_ttl(&self, family: &FamilyHandle, seconds: i32) -> Result<()> {
+    /// Changes how long a family's values live, for compactions to come.
+    pub fn set_ttl(&self, family: &FamilyHandle, time: impl Into<TimeToLive>) -> Result<()> {
         let ttl = self.core().ttl.as_ref().ok_or_else(no_ttl)?;
-        if ttl.set_seconds(family.name(), seconds) {
+        if ttl.set_seconds(family.name(), time.into().seconds()) {
             Ok(())
         } else {
             Err(Error::invalid_argument("the column family is not open"))

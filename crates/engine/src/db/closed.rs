@@ -18,17 +18,25 @@ use esker_env::{Env, FileLock, explain_lock};
 use esker_files::current;
 use esker_format::file_name::LOCK;
 use esker_status::{Error, Result};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A database that is kept closed, and its files as they are, while this lives: see
 /// [`Db::keep_closed`].
-#[derive(Debug)]
 pub struct ClosedDb {
     env: Env,
     dir: PathBuf,
     files: Vec<LiveFile>,
     sequence: u64,
     closed: ClosedGuard,
+}
+
+impl fmt::Debug for ClosedDb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClosedDb")
+            .field("dir", &self.dir)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Losses in the logs of a database: see [`Db::verify_logs`].

@@ -2,10 +2,13 @@
 
 mod admin;
 mod background;
+mod bound_family;
 mod checkpoint;
 mod closed;
 mod counting;
 mod destroy;
+mod entries;
+mod entry_ranges;
 mod ingest;
 mod live_files;
 mod memory_budget;
@@ -18,18 +21,23 @@ mod properties;
 mod ranges;
 mod reads;
 mod saved_cache;
+mod short_forms;
+mod snapshot_reads;
 mod table_file;
 mod timestamps;
 mod updates;
 mod write;
 
+pub use bound_family::BoundFamily;
 pub use checkpoint::{CheckpointOptions, CheckpointReport};
 pub use closed::{ClosedDb, LogReport};
 pub use destroy::DestroyReport;
+pub use entries::{Direction, Entries, EntriesFrom, IteratorMode, Keys, Values};
+pub use entry_ranges::KeyRange;
 pub use ingest::IngestArg;
 pub use live_files::LiveFile;
 pub use memory_usage::MemoryUsage;
-pub use open::{FamilyDescriptor, OpenMode};
+pub use open::{DbBuilder, FamilyDescriptor, OpenMode};
 pub use properties::PropertyMap;
 pub use table_file::read_table_properties;
 pub use timestamps::Timestamped;
@@ -41,15 +49,15 @@ use crate::observe::{DbRef, HistogramId};
 use crate::options::{InfoLogLevel, ReadOptions};
 use crate::read::get::PointRead;
 use crate::read::{DbIterator, PinnedValue};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, SnapshotSource};
 use esker_env::{Env, FileLock, Ticking};
 use esker_format::FamilyId;
-use esker_status::Result;
+use esker_status::{Error, Result};
 use esker_sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 
 /// An open database. Cheap to clone: clones are the same database, which closes when the last one
-/// and the last iterator on it are gone, or at [`Db::close`].
+/// is gone, or at [`Db::close`]. Families, snapshots and iterators do not keep it open.
 #[derive(Clone)]
 pub struct Db(Arc<Handle>);
 
@@ -77,13 +85,39 @@ impl Db {
     /// The database that `reference` refers to, while it is there.
     pub fn of(reference: &DbRef) -> Option<Db> {
         let core: Arc<Core> = reference.parts()?.downcast().ok()?;
-        Some(Db(Arc::new(Handle {
+        Some(Self::lent(core))
+    }
+
+    /// A value for an open database that it does not close.
+    fn lent(core: Arc<Core>) -> Db {
+        Db(Arc::new(Handle {
             reads: Arc::clone(&core.reads),
             core,
             ticking: Mutex::new(crate::ranks::ADMIN, None),
             lock: Mutex::new(crate::ranks::ADMIN, None),
             is_borrowed: true,
-        })))
+        }))
+    }
+
+    /// An iterator over `family`, which fails once the database is closed.
+    fn iter_while_open(
+        &self,
+        family: &FamilyHandle,
+        options: ReadOptions,
+        snapshot: Option<&Snapshot>,
+    ) -> DbIterator {
+        match self.check_open() {
+            Ok(()) => self.iter_opt(family, options, snapshot),
+            Err(e) => DbIterator::failed(Arc::clone(self.reads()), Arc::clone(&family.0), e),
+        }
+    }
+
+    /// `ShutdownInProgress` once the database is closed.
+    fn check_open(&self) -> Result<()> {
+        if self.core().writes.is_closed() {
+            return Err(Error::shutdown());
+        }
+        Ok(())
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -104,8 +138,10 @@ impl Db {
     }
 
     /// The family called `name`, if it exists.
-    pub fn family(&self, name: &str) -> Option<FamilyHandle> {
-        self.core().trees.families.by_name(name).map(FamilyHandle)
+    #[doc(alias = "cf_handle")]
+    pub fn family(&self, name: &str) -> Option<BoundFamily> {
+        let family = self.core().trees.families.by_name(name)?;
+        Some(BoundFamily::new(self, &FamilyHandle(family)))
     }
 
     /// The family called `default`.
@@ -186,7 +222,13 @@ impl Db {
         options: &ReadOptions,
         snapshot: Option<&Snapshot>,
     ) -> Result<Option<PinnedValue>> {
-        self.read(&family.0, key.as_ref(), options, snapshot)
+        let named = Snapshot::of(options);
+        self.read(
+            &family.0,
+            key.as_ref(),
+            options,
+            snapshot.or(named.as_ref()),
+        )
     }
 
     #[inline]
@@ -226,11 +268,13 @@ impl Db {
         options: impl Into<Arc<ReadOptions>>,
         snapshot: Option<&Snapshot>,
     ) -> DbIterator {
+        let options = options.into();
+        let snapshot = snapshot.cloned().or_else(|| Snapshot::of(&options));
         DbIterator::new(
             Arc::clone(self.reads()),
             Arc::clone(&family.0),
-            options.into(),
-            snapshot.cloned(),
+            options,
+            snapshot,
         )
     }
 
@@ -238,7 +282,11 @@ impl Db {
     pub fn snapshot(&self) -> Snapshot {
         let reads = self.reads();
         let unix = reads.env.clock.unix_us() / 1_000_000;
-        reads.snapshots.take(unix, || reads.sequence.published())
+        let db = self.core().services.lent();
+        let home = SnapshotSource::new(db, Arc::clone(reads) as _);
+        reads
+            .snapshots
+            .take(home, unix, || reads.sequence.published())
     }
 
     /// The sequence number of the newest write that readers see.

@@ -11,9 +11,11 @@
 //! back.
 
 mod assemble;
+mod builder;
 mod commit;
 mod traces;
 
+pub use self::builder::DbBuilder;
 use self::traces::Traces;
 use super::{Db, Handle};
 use crate::core::Core;
@@ -29,7 +31,7 @@ use crate::recover::follow::LogFollower;
 use crate::recover::replay::{self, Replay, ReplayBounds};
 use crate::runtime::whole_files::lock_closed;
 use crate::tree::paths;
-use crate::ttl::Ttls;
+use crate::ttl::{TimeToLive, Ttls};
 use esker_env::{Env, FileLock};
 use esker_files::{current, identity};
 use esker_format::FileNo;
@@ -39,6 +41,7 @@ use esker_sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 
 /// A column family to open: its name and its options.
+#[doc(alias = "ColumnFamilyDescriptor")]
 #[derive(Clone, Debug)]
 pub struct FamilyDescriptor {
     /// The family's name.
@@ -99,11 +102,15 @@ impl Db {
         opening.run()
     }
 
-    /// Opens the database at `path` with all of its families, whose values live for `seconds` (0
-    /// and less: for ever). See [`crate::ttl`].
-    pub fn open_with_ttl(path: impl AsRef<Path>, options: Options, seconds: i32) -> Result<Db> {
+    /// Opens the database at `path` with all of its families, whose values live so long: a
+    /// [`std::time::Duration`], or seconds (0 and less: for ever). See [`crate::ttl`].
+    pub fn open_with_ttl(
+        path: impl AsRef<Path>,
+        options: Options,
+        ttl: impl Into<TimeToLive>,
+    ) -> Result<Db> {
         let opening = Opening::new(path.as_ref(), options, None, OpenMode::ReadWrite)?;
-        opening.with_ttl(&[], seconds).run()
+        opening.with_ttl(&[], ttl.into()).run()
     }
 
     /// Opens the database at `path` with exactly these families, each with the seconds that its
@@ -113,15 +120,17 @@ impl Db {
         options: Options,
         families: Vec<(FamilyDescriptor, i32)>,
     ) -> Result<Db> {
-        let (families, seconds): (Vec<_>, Vec<_>) = families.into_iter().unzip();
+        let families = families.into_iter();
+        let (families, named): (Vec<_>, Vec<TimeToLive>) =
+            families.map(|(f, s)| (f, TimeToLive::from(s))).unzip();
         let opening = Opening::new(path.as_ref(), options, Some(families), OpenMode::ReadWrite)?;
-        opening.with_ttl(&seconds, 0).run()
+        opening.with_ttl(&named, TimeToLive::FOREVER).run()
     }
 
     /// Opens the database at `path`, which was written with times to live, for reading only.
     pub fn open_read_only_with_ttl(path: impl AsRef<Path>, options: Options) -> Result<Db> {
         let opening = Opening::new(path.as_ref(), options, None, OpenMode::ReadOnly)?;
-        opening.with_ttl(&[], 0).run()
+        opening.with_ttl(&[], TimeToLive::FOREVER).run()
     }
 
     /// Opens the database at `path` for reading only, as it is now; writers are not disturbed.
@@ -283,15 +292,15 @@ impl Opening {
         })
     }
 
-    /// Values have times: those of the named families live for `named` seconds, those of others for
+    /// Values have times: those of the named families live for `named`, those of others for
     /// `others`.
-    fn with_ttl(mut self, named: &[i32], others: i32) -> Self {
+    fn with_ttl(mut self, named: &[TimeToLive], others: TimeToLive) -> Self {
         let ttl = Ttls::new(Arc::clone(&self.env.clock));
-        for (family, seconds) in self.families.iter().flatten().zip(named) {
-            ttl.register(&family.name, *seconds);
+        for (family, named) in self.families.iter().flatten().zip(named) {
+            ttl.register(&family.name, named.seconds());
         }
         self.ttl = Some(ttl);
-        self.ttl_seconds = others;
+        self.ttl_seconds = others.seconds();
         self
     }
 

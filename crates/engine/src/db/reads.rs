@@ -53,6 +53,8 @@ impl Db {
         snapshot: Option<&Snapshot>,
     ) -> Result<Option<Vec<u8>>> {
         let reads = self.reads();
+        let named = Snapshot::of(options);
+        let snapshot = snapshot.or(named.as_ref());
         let _timed = reads.timed(HistogramId::DbGet);
         let view = family.0.view_guard();
         let seq = reads.read_seq(&view, snapshot)?;
@@ -105,8 +107,9 @@ impl Db {
         limit: usize,
     ) -> Result<Vec<Vec<u8>>> {
         let reads = self.reads();
+        let named = Snapshot::of(options);
         let view = family.0.view_guard();
-        let seq = reads.read_seq(&view, snapshot)?;
+        let seq = reads.read_seq(&view, snapshot.or(named.as_ref()))?;
         let read = PointRead::new(reads, &family.0, options);
         let mut operands = read.operands(&view, key.as_ref(), seq, limit)?;
         if reads.ttl.is_some() {
@@ -142,9 +145,10 @@ impl Db {
     ) -> Vec<Result<Option<PinnedValue>>> {
         let keys: Vec<K> = keys.into_iter().collect();
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        let named = Snapshot::of(options);
         let _timed = self.reads().timed(HistogramId::DbMultiget);
         let view = family.0.view();
-        let seq = match self.reads().read_seq(&view, snapshot) {
+        let seq = match self.reads().read_seq(&view, snapshot.or(named.as_ref())) {
             Ok(seq) => seq,
             Err(e) => return keys.iter().map(|_| Err(e.clone())).collect(),
         };
@@ -164,6 +168,8 @@ impl Db {
         let reads = self.reads();
         let _timed = reads.timed(HistogramId::DbMultiget);
         let families = families_of(keys);
+        let named = Snapshot::of(options);
+        let snapshot = snapshot.or(named.as_ref());
         // Every view before the sequence: what a view holds, it holds for every later sequence.
         let views = reads.views(families.iter().map(|f| &f.0));
         let seq = match views.first().map(|v| reads.read_seq(v, snapshot)) {

@@ -6,6 +6,7 @@ use crate::options::WriteOptions;
 use esker_format::batch::WriteBatch;
 use esker_format::wide_column::Column;
 use esker_status::{Error, Result};
+use std::borrow::BorrowMut;
 use std::cell::RefCell;
 
 /// A thread keeps the memory of its batch up to this many bytes.
@@ -154,14 +155,37 @@ impl Db {
         })
     }
 
-    /// Writes all of `batch`, or nothing.
-    pub fn write(&self, batch: &mut WriteBatch) -> Result<()> {
+    /// Writes all of `batch`, or nothing. A batch that is lent as `&mut` keeps its records and its
+    /// memory.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let mut batch = esker::WriteBatch::new();
+    /// batch.put("a", "1")?;
+    /// batch.delete("b")?;
+    /// db.write(&mut batch)?;
+    /// batch.clear();
+    /// batch.put("c", "2")?;
+    /// db.write(batch)?;
+    /// assert_eq!(db.keys().count(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn write(&self, batch: impl BorrowMut<WriteBatch>) -> Result<()> {
         self.write_opt(batch, &WriteOptions::default())
     }
 
-    /// Writes all of `batch`, or nothing, as `options` say. The batch keeps its records.
-    pub fn write_opt(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
-        self.stamped(batch, |batch| self.core().writes.write(options, batch))
+    /// Writes all of `batch`, or nothing, as `options` say: see [`Db::write`].
+    pub fn write_opt(
+        &self,
+        mut batch: impl BorrowMut<WriteBatch>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.stamped(batch.borrow_mut(), |batch| {
+            self.core().writes.write(options, batch)
+        })
     }
 
     /// Writes `batch` by `write`, with times behind its values in a database with times to live.
@@ -232,7 +256,7 @@ impl Db {
                 }
             };
             batch.clear();
-            let written = fill(batch).and_then(|()| self.write_opt(batch, options));
+            let written = fill(batch).and_then(|()| self.write_opt(&mut *batch, options));
             if batch.data_size() > KEPT {
                 *batch = WriteBatch::new();
             }

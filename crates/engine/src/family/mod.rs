@@ -556,8 +556,14 @@ impl Family {
 }
 
 /// A caller's hold on a column family. Cheap to clone; stays usable for reading after a drop.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FamilyHandle(pub(crate) Arc<Family>);
+
+impl std::fmt::Debug for FamilyHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FamilyHandle({:?}, id {})", self.name(), self.id())
+    }
+}
 
 impl FamilyHandle {
     /// The family's name.

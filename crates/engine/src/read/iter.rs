@@ -3,6 +3,9 @@
 //! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped
 //! database handle. A tailing iterator goes on to the newest view before every move.
 
+mod twin;
+mod unplaced;
+
 use super::cursors::{IterRequest, IteratorCursors, MergedRuns};
 use super::get::{check_due, due_of};
 use crate::core::ReadCore;
@@ -18,11 +21,16 @@ use esker_lsm::visible::{DeletedRange, VisibleCounters, VisibleCursor};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
+use unplaced::LazyCursor;
 
 /// Walks the live keys of one column family in order, as one snapshot sees them.
 ///
-/// Not valid until it is placed. After a move that ends in `!valid()`, [`DbIterator::status`] tells
-/// the end of the data from a failure. Keys and values are slices that live until the next move.
+/// It stands at its first entry until it is placed elsewhere. After a move that ends in `!valid()`,
+/// [`DbIterator::status`] tells the end of the data from a failure. Keys and values are slices that
+/// live until the next move. `for` takes owned pairs from it: see [`DbIterator::into_iter`].
+///
+/// It does not keep the database open, and goes on reading what it was made over when that is
+/// closed.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -32,10 +40,9 @@ use esker_sync::Arc;
 ///     db.put([n], [n])?;
 /// }
 /// let mut it = db.iter();
-/// it.seek_to_first();
 /// let mut seen = Vec::new();
-/// while it.valid() {
-///     seen.push(it.key().to_vec());
+/// while let Some((key, _value)) = it.entry() {
+///     seen.push(key.to_vec());
 ///     it.next();
 /// }
 /// it.status()?;
@@ -56,8 +63,9 @@ pub struct DbIterator {
     /// Tells who holds the view.
     listed: ListedIterator,
     seq: Seq,
-    /// None once something failed.
+    /// None before it is placed, and once something failed.
     cursors: Option<Box<IteratorCursors>>,
+    unplaced: LazyCursor,
     /// The failure, and the cursors for a seek that tries again.
     failure: Option<(Error, Option<Box<IteratorCursors>>)>,
     reported_skips: u64,
@@ -80,7 +88,7 @@ impl std::fmt::Debug for DbIterator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DbIterator")
             .field("family", &self.family.name)
-            .field("valid", &self.valid())
+            .field("valid", &(self.is_placed() && self.valid()))
             .finish_non_exhaustive()
     }
 }
@@ -94,6 +102,18 @@ impl DbIterator {
     ) -> Self {
         let (view, epoch) = family.view_and_epoch();
         let seq = core.read_seq(&view, snapshot.as_ref());
+        Self::over(core, family, options, snapshot, (epoch, view, seq))
+    }
+
+    /// An iterator over a view that shows so many ingestions, at `seq`.
+    #[inline]
+    fn over(
+        core: Arc<ReadCore>,
+        family: Arc<Family>,
+        options: Arc<ReadOptions>,
+        snapshot: Option<Snapshot>,
+        (epoch, view, seq): (u64, Arc<View>, Result<Seq>),
+    ) -> Self {
         let due_us = due_of(&core, &options);
         let time_len = core.ttl.as_ref().map_or(0, |_| ttl::TIME_LEN);
         if let Some(s) = &core.statistics {
@@ -124,6 +144,7 @@ impl DbIterator {
             view,
             seq,
             cursors,
+            unplaced: LazyCursor::new(None),
             failure,
             reported_skips: 0,
             reported_reseeks: 0,
@@ -135,6 +156,7 @@ impl DbIterator {
             time_len,
         };
         made.is_watched = made.is_always_watched();
+        made.unplaced = LazyCursor::new(made.cursors.take());
         made
     }
 
@@ -150,7 +172,31 @@ impl DbIterator {
 
     #[inline(always)]
     fn inner(&self) -> Option<&VisibleCursor<MergedRuns>> {
-        self.cursors.as_deref().map(|cursors| &cursors.cursor)
+        match &self.cursors {
+            Some(cursors) => Some(&cursors.cursor),
+            None => self.first(),
+        }
+    }
+
+    /// Before a move: an iterator that was not placed is at its first entry. Returns whether it
+    /// stands on a key.
+    #[inline]
+    fn stands(&mut self) -> bool {
+        match &self.cursors {
+            Some(cursors) => cursors.cursor.valid(),
+            None => self.place_at_first(),
+        }
+    }
+
+    /// Places an iterator that was not placed.
+    #[cold]
+    pub(crate) fn place_at_first(&mut self) -> bool {
+        if self.unplaced.was_asked() {
+            self.settle();
+        } else if self.unplaced.is_waiting() {
+            self.seek_to_first();
+        }
+        self.valid()
     }
 
     /// Returns whether it stands on a key.
@@ -161,10 +207,12 @@ impl DbIterator {
 
     /// `Ok`, or why the iterator is not valid.
     pub fn status(&self) -> Result<()> {
-        match (&self.failure, self.inner()) {
-            (Some((e, _)), _) => Err(e.clone()),
-            (None, Some(inner)) => inner.status(),
-            (None, None) => Ok(()),
+        if let Some((e, _)) = &self.failure {
+            return Err(e.clone());
+        }
+        match &self.cursors {
+            Some(cursors) => cursors.cursor.status(),
+            None => self.unplaced.status(),
         }
     }
 
@@ -335,7 +383,7 @@ impl DbIterator {
     /// To the next key. Does nothing when not valid.
     #[inline]
     pub fn next(&mut self) {
-        if self.valid() {
+        if self.stands() {
             self.begin_move();
             let moves = !self.follows || self.still_here(VisibleCursor::seek);
             if moves && let Some(cursors) = &mut self.cursors {
@@ -351,11 +399,17 @@ impl DbIterator {
         }
     }
 
+    /// Returns whether each step does more than to move the cursor.
+    #[inline]
+    fn steps_singly(&self) -> bool {
+        self.is_watched || self.follows || self.cursors.is_none()
+    }
+
     /// To the next key, which `show` sees with its value, if there is one: quicker than to ask for
     /// them afterwards, for callers that keep where they are. Does nothing when not valid.
     #[inline]
     pub fn next_showing(&mut self, mut show: impl FnMut(&[u8], &[u8])) {
-        if self.is_watched || self.follows {
+        if self.steps_singly() {
             self.next();
             if let Some((key, value)) = self.entry() {
                 show(key, value);
@@ -392,7 +446,7 @@ impl DbIterator {
     /// # }
     /// ```
     pub fn next_batch(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {
-        if self.is_watched || self.follows {
+        if self.steps_singly() {
             self.next();
             return self.show_here(show);
         }
@@ -410,7 +464,7 @@ impl DbIterator {
 
     /// Goes backward as [`DbIterator::next_batch`] goes forward.
     pub fn prev_batch(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {
-        if self.is_watched || self.follows {
+        if self.steps_singly() {
             self.prev();
             return self.show_here(show);
         }
@@ -436,7 +490,7 @@ impl DbIterator {
     /// To the previous key. Does nothing when not valid.
     #[inline]
     pub fn prev(&mut self) {
-        if self.valid() {
+        if self.stands() {
             self.begin_move();
             let moves = !self.follows || self.still_here(VisibleCursor::seek_for_prev);
             if moves && let Some(cursors) = &mut self.cursors {
@@ -452,11 +506,13 @@ impl DbIterator {
         }
     }
 
-    /// Moves on to the newest state of the database, or to `snapshot`; the iterator must be placed
-    /// again.
+    /// Moves on to the newest state of the database, or to `snapshot`, where the iterator is not
+    /// placed.
     pub fn refresh(&mut self, snapshot: Option<&Snapshot>) -> Result<()> {
         self.snapshot = snapshot.cloned();
-        self.renew()
+        self.renew()?;
+        self.unplaced = LazyCursor::new(self.cursors.take());
+        Ok(())
     }
 
     /// A figure of the iterator by RocksDB's name, such as `rocksdb.iterator.super-version-number`.
@@ -481,12 +537,13 @@ impl DbIterator {
             self.renew_if_stale();
         }
         perf_count(PerfMetric::IterSeekCount, 1);
+        if self.cursors.is_none() {
+            self.settle();
+            self.try_again();
+        }
         let is_sampled = is_sampled(ReadOperation::Seek);
         if is_sampled || self.looked_at.is_some() {
             self.look_at_walk(is_sampled);
-        }
-        if self.failure.is_some() {
-            self.try_again();
         }
         if self.due_us.is_some() {
             self.check_deadline();
@@ -661,6 +718,7 @@ impl DbIterator {
         };
         let cursors = IteratorCursors::of(&request)?;
         self.end_notes();
+        self.unplaced = LazyCursor::new(None);
         self.cursors = Some(cursors);
         self.is_watched = self.looked_at.is_some() || self.is_always_watched();
         self.failure = None;
@@ -709,6 +767,9 @@ impl DbIterator {
 
 impl Drop for DbIterator {
     fn drop(&mut self) {
+        if self.cursors.is_none() {
+            self.settle();
+        }
         if self.is_watched {
             self.end_watched();
         }

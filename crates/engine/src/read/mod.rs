@@ -12,7 +12,6 @@ pub(crate) mod latest;
 pub(crate) mod multi;
 pub(crate) mod pinned;
 mod sample;
-
 pub(crate) mod source;
 
 pub use iter::DbIterator;

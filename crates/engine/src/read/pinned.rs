@@ -119,7 +119,14 @@ impl Payload for PinnedValue {
 
 impl fmt::Debug for PinnedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\"", self.escape_ascii())
+        const SHOWN: usize = 20;
+        match self.get(..SHOWN) {
+            Some(begin) if self.len() > SHOWN => {
+                let (begin, bytes) = (begin.escape_ascii(), self.len());
+                write!(f, "\"{begin}\".. ({bytes} bytes)")
+            }
+            _ => write!(f, "\"{}\"", self.escape_ascii()),
+        }
     }
 }
 

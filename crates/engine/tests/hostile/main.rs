@@ -184,7 +184,7 @@ fn whole(f: impl Fn(&Path) + 'static) -> Box<dyn Fn(&Path)> {
 
 /// The child: opens one directory in one mode, and says what came of it.
 #[test]
-#[ignore = "the other tests of this file run it as a process of its own: cargo test -p esker --test hostile"]
+#[ignore = "the other tests of this file run it as a process of its own: cargo test -p esker-engine --test hostile"]
 fn child() {
     let target = std::env::var(TARGET).expect("the directory and how to open it");
     let mut parts = target.splitn(3, ':');

@@ -7,12 +7,13 @@
 //! reopened from a copy that a kill would have left.
 //!
 //! A run follows from its seed as far as its calls go (background threads do as they like). The
-//! long run is `ESKER_MODEL_OPS=2000000 cargo test --release -p esker --test model -- --ignored
-//! --nocapture`; `ESKER_MODEL_SEED` starts it at another seed.
+//! long run is `ESKER_MODEL_OPS=2000000 cargo test --release -p esker-engine --test model --
+//! --ignored --nocapture`; `ESKER_MODEL_SEED` starts it at another seed.
 
 mod beside;
 #[path = "../common/mod.rs"]
 mod common;
+mod entries;
 mod orders;
 
 use beside::{Neutral, shrink};
@@ -261,7 +262,7 @@ impl Run {
         let db = db.unwrap_or_else(|e| panic!("open: {e}"));
         self.handles = FAMILIES
             .iter()
-            .map(|n| db.family(n).expect("opened by name"))
+            .map(|n| db.family(n).expect("opened by name").into())
             .collect();
         self.db = Some(db);
         self.call_beside();
@@ -723,7 +724,8 @@ impl Run {
                 let n = 2 + self.rng.below(12);
                 self.write(n);
             }
-            9_501..=14_000 => self.read(),
+            9_501..=13_900 => self.read(),
+            13_901..=14_000 => self.entries(),
             _ => self.move_iterator(),
         }
     }
@@ -774,7 +776,7 @@ fn some_seeds_on_disk() {
 }
 
 #[test]
-#[ignore = "the long run: ESKER_MODEL_OPS=2000000 cargo test --release -p esker --test model -- --ignored --nocapture"]
+#[ignore = "the long run: ESKER_MODEL_OPS=2000000 cargo test --release -p esker-engine --test model -- --ignored --nocapture"]
 fn long_run() {
     let ops = number("ESKER_MODEL_OPS", 2_000_000);
     let first = number("ESKER_MODEL_SEED", 1000);

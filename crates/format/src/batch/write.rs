@@ -11,6 +11,7 @@ use crate::coding::{put_lpstr, put_varint32};
 use crate::ids::{FamilyId, Seq};
 use crate::wide_column::{self, Column};
 use esker_status::{Error, ErrorKind, Result, Subcode};
+use std::fmt;
 
 /// A place in a batch that can be returned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ const MAX_KEY_LEN: usize = u32::MAX as usize - 8;
 const MAX_VALUE_LEN: usize = u32::MAX as usize;
 
 /// An ordered set of changes that becomes visible at once.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct WriteBatch {
     pub(super) rep: Vec<u8>,
     counted: CountedBatch,
@@ -66,6 +67,15 @@ pub struct WriteBatch {
     /// Where the records begin whose keys were given with their timestamps, or with room for them.
     pub(super) timestamped: Vec<usize>,
     pub(super) timestamps: Timestamps,
+}
+
+impl fmt::Debug for WriteBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteBatch")
+            .field("records", &self.count())
+            .field("bytes", &self.rep.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// State of the timestamps of a batch's keys.
@@ -136,68 +146,90 @@ impl WriteBatch {
 
     /// Sets `key` to `value` in the default family.
     #[inline]
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.put_cf(FamilyId::DEFAULT, key, value)
     }
 
     /// Sets `key` to `value`.
     #[inline]
-    pub fn put_cf(&mut self, family: FamilyId, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put_cf(
+        &mut self,
+        family: impl Into<FamilyId>,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (family, key, value) = (family.into(), key.as_ref(), value.as_ref());
         self.two(tag::PUT, tag::FAMILY_PUT, flag::PUT, family, key, value)
     }
 
     /// Removes `key` from the default family.
     #[inline]
-    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         self.delete_cf(FamilyId::DEFAULT, key)
     }
 
     /// Removes `key`.
     #[inline]
-    pub fn delete_cf(&mut self, family: FamilyId, key: &[u8]) -> Result<()> {
+    pub fn delete_cf(&mut self, family: impl Into<FamilyId>, key: impl AsRef<[u8]>) -> Result<()> {
+        let (family, key) = (family.into(), key.as_ref());
         self.one(tag::DELETE, tag::FAMILY_DELETE, flag::DELETE, family, key)
     }
 
     /// Removes a key of the default family that was put exactly once.
-    pub fn single_delete(&mut self, key: &[u8]) -> Result<()> {
+    pub fn single_delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         self.single_delete_cf(FamilyId::DEFAULT, key)
     }
 
     /// Removes a key that was put exactly once.
-    pub fn single_delete_cf(&mut self, family: FamilyId, key: &[u8]) -> Result<()> {
+    pub fn single_delete_cf(
+        &mut self,
+        family: impl Into<FamilyId>,
+        key: impl AsRef<[u8]>,
+    ) -> Result<()> {
         self.one(
             tag::SINGLE_DELETE,
             tag::FAMILY_SINGLE_DELETE,
             flag::SINGLE_DELETE,
-            family,
-            key,
+            family.into(),
+            key.as_ref(),
         )
     }
 
     /// Adds a merge operand in the default family.
-    pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
+    pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.merge_cf(FamilyId::DEFAULT, key, operand)
     }
 
     /// Adds a merge operand.
-    pub fn merge_cf(&mut self, family: FamilyId, key: &[u8], operand: &[u8]) -> Result<()> {
+    pub fn merge_cf(
+        &mut self,
+        family: impl Into<FamilyId>,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
         self.two(
             tag::MERGE,
             tag::FAMILY_MERGE,
             flag::MERGE,
-            family,
-            key,
-            operand,
+            family.into(),
+            key.as_ref(),
+            operand.as_ref(),
         )
     }
 
     /// Removes the keys of `[begin, end)` from the default family.
-    pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) -> Result<()> {
+    pub fn delete_range(&mut self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
         self.delete_range_cf(FamilyId::DEFAULT, begin, end)
     }
 
     /// Removes the keys of `[begin, end)`.
-    pub fn delete_range_cf(&mut self, family: FamilyId, begin: &[u8], end: &[u8]) -> Result<()> {
+    pub fn delete_range_cf(
+        &mut self,
+        family: impl Into<FamilyId>,
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (family, begin, end) = (family.into(), begin.as_ref(), end.as_ref());
         let (plain, with_family) = (tag::DELETE_RANGE, tag::FAMILY_DELETE_RANGE);
         self.two(plain, with_family, flag::DELETE_RANGE, family, begin, end)
     }

@@ -153,7 +153,7 @@ pub trait OptionSet: Default + Clone + 'static {
                     ..
                 }) => self.set(real, value),
                 Some(_) => Ok(()),
-                None => Err(unknown(Self::SECTION, name)),
+                None => Err(unknown::<Self>(name)),
             };
         };
         let before = self.clone();
@@ -199,9 +199,11 @@ pub trait OptionSet: Default + Clone + 'static {
 
 /// Says which names come near one that is unknown.
 #[cold]
-pub fn unknown(section: Section, name: &str) -> Error {
-    Error::invalid_argument(format!("unknown option {name:?} in {}", section.title()))
-        .with_hint("`esker options explain` lists the names; RocksDB's are all known")
+pub(super) fn unknown<S: OptionSet>(name: &str) -> Error {
+    let names = S::entries().iter().map(|e| e.info.name).collect();
+    let meant = super::nearest::suggestion(name, names).unwrap_or_default();
+    Error::invalid_argument(format!("unknown option {name:?} in {}", S::SECTION.title()))
+        .with_hint(format!("{meant} `esker options explain` lists the names"))
 }
 
 /// `NotSupported` when the option is refused and not at its default.

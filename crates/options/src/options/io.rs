@@ -2,6 +2,8 @@
 
 use super::{BottommostLevelCompaction, CompressionType, Temperature};
 use esker_format::properties::TableProperties;
+use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -61,9 +63,41 @@ impl ReadTier {
     }
 }
 
-/// How to read.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
+/// The snapshot of an engine, as options carry it.
+#[derive(Clone)]
+pub struct SnapshotRef(Arc<dyn Any + Send + Sync>);
+
+impl SnapshotRef {
+    /// Refers to the value that the engine knows a snapshot by, and keeps it.
+    pub fn new(snapshot: Arc<dyn Any + Send + Sync>) -> Self {
+        SnapshotRef(snapshot)
+    }
+
+    /// The value that the engine knows the snapshot by.
+    pub fn inner(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl std::fmt::Debug for SnapshotRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SnapshotRef")
+    }
+}
+
+/// How to read. Fields may be added: use a constructor, or `..Default::default()`.
+///
+/// ```
+/// use esker::ReadOptions;
+///
+/// let by_calls = ReadOptions::new().lower("a").upper("c").fill_cache(false);
+/// let by_fields = ReadOptions {
+///     fill_cache: false,
+///     ..Default::default()
+/// };
+/// assert_eq!(by_calls.fill_cache, by_fields.fill_cache);
+/// ```
+#[derive(Clone)]
 pub struct ReadOptions {
     /// Checks the checksum of each block that is read.
     pub verify_checksums: bool,
@@ -123,6 +157,19 @@ pub struct ReadOptions {
     pub iter_start_ts: Option<Vec<u8>>,
     /// Decides which tables an iterator reads; point reads look at all.
     pub table_filter: Option<TableFilter>,
+    /// The state that is read, unless the call names another.
+    pub snapshot: Option<SnapshotRef>,
+}
+
+impl fmt::Debug for ReadOptions {
+    /// The choices that most reads differ by.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadOptions")
+            .field("read_tier", &self.read_tier)
+            .field("fill_cache", &self.fill_cache)
+            .field("tailing", &self.tailing)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for ReadOptions {
@@ -153,13 +200,13 @@ impl Default for ReadOptions {
             timestamp: None,
             iter_start_ts: None,
             table_filter: None,
+            snapshot: None,
         }
     }
 }
 
-/// How to write.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
+/// How to write. Fields may be added: use a constructor, or `..Default::default()`.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteOptions {
     /// Returns only when the write survives power loss.
     pub sync: bool,
@@ -178,6 +225,24 @@ pub struct WriteOptions {
     /// Bytes of checksum per entry that protect the batch in memory: 0 or 8. Batches are protected
     /// by the log's and the tables' checksums alone.
     pub protection_bytes_per_key: usize,
+}
+
+impl fmt::Debug for WriteOptions {
+    /// The options that are set.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags = [
+            ("sync", self.sync),
+            ("disable_wal", self.disable_wal),
+            ("ignore_missing", self.ignore_missing_column_families),
+            ("no_slowdown", self.no_slowdown),
+            ("low_pri", self.low_pri),
+        ];
+        let mut shown = f.debug_struct("WriteOptions");
+        for (name, _) in flags.iter().filter(|(_, is_set)| *is_set) {
+            shown.field(name, &true);
+        }
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl WriteOptions {

@@ -10,7 +10,9 @@
 
 mod block_cache;
 mod builder;
+mod call_chain;
 pub mod catalogue;
+mod chain;
 pub mod collector;
 mod compat;
 mod convert;
@@ -20,6 +22,8 @@ mod family;
 pub mod file_checksum;
 mod io;
 mod lint;
+pub mod names;
+mod nearest;
 mod nested;
 pub mod nested_value;
 mod open;
@@ -50,6 +54,7 @@ pub use builder::{
     Admission, Compaction, Compression, Durability, Jobs, Leveled, Memory, Observe, Settings,
     Table, Universal, Wal,
 };
+pub use call_chain::behind_prefix;
 pub use catalogue::{Change, Entry, Fate, Group, Info, Known, OptionSet};
 pub use collector::{
     CollectorContext, CompactOnDeletion, EntryKind, TablePropertiesCollector,
@@ -63,7 +68,8 @@ pub use family::FamilyOptions;
 pub use file_checksum::{FileChecksumCrc32c, FileChecksumGenFactory, FileChecksumGenerator};
 pub use io::{
     CompactFilesOptions, CompactRangeOptions, FlushOptions, ImportOptions, IngestOptions,
-    ReadOptions, ReadTier, SizeOptions, TableFilter, WaitForCompactOptions, WriteOptions,
+    ReadOptions, ReadTier, SizeOptions, SnapshotRef, TableFilter, WaitForCompactOptions,
+    WriteOptions,
 };
 pub use lint::{Finding, Severity, check, lint};
 pub use nested::{CompressionSettings, MetadataCacheSettings};

@@ -16,7 +16,7 @@ pub fn load_one<S: OptionSet>(
     let Some(entry) = S::entry(name) else {
         return match retired::find(S::SECTION, name) {
             Some(_) => Ok(()),
-            None => Err(unknown(S::SECTION, name)),
+            None => Err(unknown::<S>(name)),
         };
     };
     let before = options.clone();

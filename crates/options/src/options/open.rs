@@ -1,8 +1,8 @@
 //! The options that a database is opened with: the database's own and the default family's.
 
-use super::{Change, DbOptions, FamilyOptions, OptionSet, TableSettings};
+use super::{Change, DbOptions, FamilyOptions, OptionSet, TableSettings, names};
 use esker_env::Env;
-use esker_status::Result;
+use esker_status::{Error, Result};
 
 /// How to open a database: its own options, those of its default family (which families without
 /// their own share), and the environment.
@@ -78,6 +78,10 @@ impl Options {
             self.db.set(name, value)
         } else if TableSettings::entry(head).is_some() {
             self.family.table.set(name, value)
+        } else if !names::is_known(head) {
+            let meant = names::suggestion(name).unwrap_or_default();
+            Err(Error::invalid_argument(format!("unknown option {name:?}"))
+                .with_hint(format!("{meant} `esker options explain` lists the names")))
         } else {
             // Retired names are taken by whichever section had them.
             self.family.set(name, value).or_else(|e| {

@@ -10,6 +10,7 @@ use super::{IndexedBatch, OptionalFamily, id_of};
 use esker::{DbIterator, Error, FamilyHandle, KeyOrder, ReadOptions, Result};
 use esker_format::wide_column;
 use std::cmp::Ordering;
+use std::iter::FusedIterator;
 
 /// Which side the current key comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +22,26 @@ enum EntrySource {
 
 /// Walks the keys of a family as they would be if a batch was written.
 ///
-/// It has the moves of [`DbIterator`] and the same rules: not valid until it is placed; keys and
-/// values live until the next move. The batch may change meanwhile: what is added after the place
+/// It has the moves of [`DbIterator`], and keys and values live until the next move, too; but it is
+/// not valid until it is placed. The batch may change meanwhile: what is added after the place
 /// where the iterator stands is seen.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// let options = esker::Options::new().create_if_missing(true);
+/// let db = esker_txn::TransactionDb::open(dir.path(), options, Default::default())?;
+/// db.put("a", "1")?;
+/// let mut transaction = db.begin();
+/// transaction.put("b", "2")?;
+/// for entry in transaction.iter() {
+///     let (key, value) = entry?;
+///     println!("{} is {}", key.escape_ascii(), value.escape_ascii());
+/// }
+/// assert_eq!(transaction.iter().into_iter().count(), 2);
+/// # Ok(())
+/// # }
+/// ```
 pub struct MergedIterator {
     base: DbIterator,
     batch: KeyCursor,
@@ -31,6 +49,7 @@ pub struct MergedIterator {
     order: KeyOrder,
     forward: bool,
     side: EntrySource,
+    is_placed: bool,
     /// Both sides stand on the current key.
     equal: bool,
     /// The value of the batch's side.
@@ -68,6 +87,7 @@ impl MergedIterator {
             order,
             forward: true,
             side: EntrySource::Neither,
+            is_placed: false,
             equal: false,
             value: Vec::new(),
             entity: None,
@@ -240,6 +260,7 @@ impl MergedIterator {
     /// Finds the current key, passing over what the batch deletes.
     fn settle(&mut self) {
         self.failure = None;
+        self.is_placed = true;
         loop {
             self.equal = false;
             if !self.base.valid() && self.base.status().is_err() {
@@ -310,3 +331,50 @@ impl MergedIterator {
         Ok(true)
     }
 }
+
+/// The entries of a [`MergedIterator`], in order. The first error is the last item.
+#[derive(Debug)]
+#[must_use = "an iterator does nothing until it is asked"]
+pub struct MergedEntries {
+    iterator: MergedIterator,
+    is_given: bool,
+    is_done: bool,
+}
+
+impl IntoIterator for MergedIterator {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+    type IntoIter = MergedEntries;
+
+    /// The entries from the one on where the iterator stands: its first one, unless it was placed.
+    fn into_iter(mut self) -> MergedEntries {
+        if !self.is_placed {
+            self.seek_to_first();
+        }
+        MergedEntries {
+            iterator: self,
+            is_given: false,
+            is_done: false,
+        }
+    }
+}
+
+impl Iterator for MergedEntries {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_done {
+            return None;
+        }
+        if self.is_given {
+            self.iterator.next();
+        }
+        self.is_given = true;
+        if let Some((key, value)) = self.iterator.entry() {
+            return Some(Ok((key.to_vec(), value.to_vec())));
+        }
+        self.is_done = true;
+        self.iterator.status().err().map(Err)
+    }
+}
+
+impl FusedIterator for MergedEntries {}

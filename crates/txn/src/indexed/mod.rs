@@ -11,7 +11,7 @@ mod iter;
 mod resolve;
 
 pub use cursor::{BatchCursor, BatchEntry, EntryKind};
-pub use iter::MergedIterator;
+pub use iter::{MergedEntries, MergedIterator};
 pub(crate) use resolve::{InBatch, Value};
 
 use crate::ranks;
@@ -48,8 +48,16 @@ use resolve::{Latest, merge, record_at};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct IndexedBatch(Arc<Mutex<Inner>>);
+
+impl std::fmt::Debug for IndexedBatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IndexedBatch")
+            .field("records", &self.count())
+            .finish_non_exhaustive()
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Inner {

@@ -12,7 +12,7 @@ mod shared;
 mod waits;
 
 pub use locks::KeyLock;
-pub use options::{TransactionDbOptions, TransactionOptions, WritePolicy};
+pub use options::{LockTimeout, TransactionDbOptions, TransactionOptions, WritePolicy};
 pub use waits::{DeadlockInfo, DeadlockPath};
 
 use crate::errors;

@@ -1,5 +1,49 @@
 //! How a [`crate::TransactionDb`] and its transactions work, by RocksDB's names.
 
+use std::time::Duration;
+
+/// How long a lock is waited for: a [`Duration`], or RocksDB's milliseconds.
+///
+/// ```
+/// use esker_txn::LockTimeout;
+/// use std::time::Duration;
+///
+/// assert_eq!(LockTimeout::from(Duration::from_secs(2)), LockTimeout::from(2000));
+/// assert_eq!(LockTimeout::from(None), LockTimeout::FOREVER);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockTimeout(i64);
+
+impl LockTimeout {
+    /// Until it is free.
+    pub const FOREVER: LockTimeout = LockTimeout(-1);
+
+    /// RocksDB's number of milliseconds; negative for ever.
+    pub fn milliseconds(self) -> i64 {
+        self.0
+    }
+}
+
+impl From<i64> for LockTimeout {
+    fn from(ms: i64) -> Self {
+        LockTimeout(ms)
+    }
+}
+
+impl From<Duration> for LockTimeout {
+    /// Rounded up to milliseconds.
+    fn from(time: Duration) -> Self {
+        let ms = time.as_micros().div_ceil(1000);
+        i64::try_from(ms).map_or(Self::FOREVER, LockTimeout)
+    }
+}
+
+impl From<Option<Duration>> for LockTimeout {
+    fn from(time: Option<Duration>) -> Self {
+        time.map_or(Self::FOREVER, Self::from)
+    }
+}
+
 /// When the changes of a transaction go to the database.
 ///
 /// All policies behave as [`WritePolicy::Committed`] here: changes go to the log and to memory when
@@ -45,6 +89,23 @@ pub struct TransactionDbOptions {
     pub enable_udt_validation: bool,
     /// Without effect, as in RocksDB.
     pub txn_commit_bypass_memtable_threshold: u32,
+}
+
+impl TransactionDbOptions {
+    /// How long transactions, and writes past them, wait for a lock unless they say otherwise.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let options = esker_txn::TransactionDbOptions::default().lock_timeout(Duration::ZERO);
+    /// assert_eq!(options.transaction_lock_timeout, 0);
+    /// ```
+    #[must_use]
+    pub fn lock_timeout(mut self, time: impl Into<LockTimeout>) -> Self {
+        let ms = time.into().milliseconds();
+        (self.transaction_lock_timeout, self.default_lock_timeout) = (ms, ms);
+        self
+    }
 }
 
 impl Default for TransactionDbOptions {

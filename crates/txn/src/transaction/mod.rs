@@ -10,7 +10,7 @@ use stamps::TxnTimestamps;
 
 use crate::indexed::{IndexedBatch, MergedIterator};
 use crate::optimistic::Optimistic;
-use crate::pessimistic::Pessimistic;
+use crate::pessimistic::{LockTimeout, Pessimistic};
 use crate::state::TransactionState;
 use crate::touch::{Access, AccessedKey, SnapshotFields, SnapshotState};
 use crate::tracked::{TrackedKeys, UndoResult};
@@ -66,7 +66,7 @@ pub struct Transaction {
 impl std::fmt::Debug for Transaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Transaction")
-            .field("kind", &self.kind)
+            .field("is_optimistic", &self.is_optimistic())
             .field("records", &self.batch.count())
             .field("keys", &self.tracked.len())
             .finish_non_exhaustive()
@@ -179,10 +179,11 @@ impl Transaction {
         }
     }
 
-    /// Milliseconds that a lock is waited for; 0 for not at all, negative for ever.
-    pub fn set_lock_timeout(&mut self, ms: i64) {
+    /// How long a lock is waited for: a [`std::time::Duration`], zero for not at all and `None` for
+    /// ever; or milliseconds, negative for ever.
+    pub fn set_lock_timeout(&mut self, time: impl Into<LockTimeout>) {
         if let TxnMode::Pessimistic(p) = &mut self.kind {
-            p.set_lock_timeout(ms);
+            p.set_lock_timeout(time.into().milliseconds());
         }
     }
 
