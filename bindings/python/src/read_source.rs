@@ -151,7 +151,7 @@ impl ReadSource {
         let db = open.db();
         released(py, || {
             let walk = db.iter_opt(family, options, snapshot);
-            Ok(Some(HeldValue::new(Walk::Database(walk))))
+            Ok(Some(HeldValue::new(Walk::Database(Box::new(walk)))))
         })
     }
 }

@@ -6,7 +6,7 @@ use esker_txn::MergedIterator;
 /// An iterator of either kind.
 #[derive(Debug)]
 pub(crate) enum Walk {
-    Database(DbIterator),
+    Database(Box<DbIterator>),
     Transaction(Box<MergedIterator>),
 }
 

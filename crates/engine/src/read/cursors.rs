@@ -370,7 +370,9 @@ fn known_deletions(request: &IterRequest<'_>, family: &FamilyOptions) -> Option<
     let has_filter =
         family.compaction_filter.is_some() || family.compaction_filter_factory.is_some();
     let keeps_to_prefix = request.options.prefix_same_as_start && family.prefix_extractor.is_some();
-    let is_wanted = !has_filter && !keeps_to_prefix && sees_all(request, family);
+    // With the option, deletions that are passed over have their files compacted.
+    let counts = family.read_triggered_compaction_threshold > 0.0;
+    let is_wanted = !has_filter && !keeps_to_prefix && !counts && sees_all(request, family);
     is_wanted.then(|| KnownDeletions {
         ranges: request.view.mem.deleted_ranges(),
         view: request.view.number,
