@@ -422,6 +422,9 @@ impl TableBuilder {
 
     /// Writes the oldest blocks that other threads compress; false when there are none.
     fn write_group(&mut self) -> Result<bool> {
+        if self.parallel.is_none() {
+            return Ok(false);
+        }
         self.lap(Stage::Merge);
         let parallel = self.parallel.as_mut();
         let group = parallel.and_then(|p| p.take(&mut self.compressor));
