@@ -510,7 +510,8 @@ pub extern "C" fn rocksdb_iter_refresh(iter: *const rocksdb_iterator_t, errptr: 
         let at = exclusive(iter.cast_mut())?;
         let outcome = at.iterator.refresh();
         at.walked.end();
-        at.here = at.iterator.here();
+        // It has to be placed again.
+        at.here = CurrentEntry::NOWHERE;
         outcome
     });
 }
