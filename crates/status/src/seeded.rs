@@ -125,8 +125,6 @@ catalogue! {
         "A range deletion of an old snapshot goes into a memtable that begins after it.";
     DeletedRangeWidened, "deleted-range-widened", Model, Reading,
         "The range that a walk found deleted holds the key that it showed next.";
-    DeletedRangeForAll, "deleted-range-for-all", Model, Reading,
-        "A snapshot from before a range was deleted goes past it.";
     DeletedRangeKept, "deleted-range-kept", Model, Reading,
         "A range that is known to be deleted stays so when a key in it is written again.";
     PublishBesideFollower, "publish-beside-follower", Schedules, Threads, "A group is visible while a follower inserts its own batch.";

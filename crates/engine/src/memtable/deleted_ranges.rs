@@ -297,7 +297,7 @@ impl KnownRanges for DeletedRanges {
         let list = self.list.load();
         let kept = list.holding(key, &self.order)?;
         let place = &kept.place;
-        let is_later = place.snapshot <= reader.snapshot || seeded(Bug::DeletedRangeForAll);
+        let is_later = place.snapshot <= reader.snapshot;
         let serves = is_later && place.view <= reader.view && place.epoch == reader.epoch;
         (serves && kept.is_usable()).then(|| Arc::clone(&kept.range))
     }
