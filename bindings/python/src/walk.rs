@@ -46,7 +46,11 @@ impl Walk {
         }
     }
 
+    /// The entry it stands on; none before it is placed.
     pub(crate) fn entry(&self) -> Option<(&[u8], &[u8])> {
+        if matches!(self, Walk::Database(it) if !it.is_placed()) {
+            return None;
+        }
         either!(self, it => it.entry())
     }
 
