@@ -22,7 +22,7 @@ use std::time::Duration;
 pub(crate) struct Db;
 
 impl Db {
-    /// What makes an object of this class.
+    /// Returns the initializer of an object of this class.
     pub(crate) fn of(database: Arc<Database>) -> PyClassInitializer<Db> {
         Family::of(ReadSource::of(database)).add_subclass(Db)
     }

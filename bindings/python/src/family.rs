@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(crate) struct Family;
 
 impl Family {
-    /// What makes an object of this class.
+    /// Returns the initializer of an object of this class.
     pub(crate) fn of(source: ReadSource) -> PyClassInitializer<Family> {
         PyClassInitializer::from(Reader { source })
             .add_subclass(Writer)

@@ -59,7 +59,7 @@ impl ReadSource {
         }
     }
 
-    /// The same in another family.
+    /// As above, in another family.
     pub(crate) fn in_family(&self, family: Option<Arc<HeldValue<FamilyHandle>>>) -> Self {
         ReadSource {
             family,

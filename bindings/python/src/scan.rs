@@ -1,4 +1,4 @@
-//! What `keys`, `values` and `items` give: Python's iterator over a part of a family.
+//! Python's iterator over a part of a family, which `keys`, `values` and `items` give.
 //!
 //! Entries are read ahead, a few at first and more as the scan goes on, so that Python's lock is
 //! given up once for many of them. That changes no answer: a scan sees the state of its beginning.

@@ -30,7 +30,7 @@ impl Snapshot {
 
 #[pymethods]
 impl Snapshot {
-    /// The same state of another family.
+    /// This state of another family.
     fn family(slf: &Bound<'_, Self>, family: FamilyName<'_>) -> PyResult<Py<Reader>> {
         let source = &slf.as_super().get().source;
         let family = family.hold(slf.py(), &source.database)?;

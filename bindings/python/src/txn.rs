@@ -15,7 +15,7 @@ pub(crate) struct Txn {
     database: Arc<Database>,
 }
 
-/// What a transaction raises when it is over.
+/// The text of the exception of a transaction that is over.
 const ENDED: &str = "the transaction has ended";
 
 impl Txn {

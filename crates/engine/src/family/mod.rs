@@ -142,7 +142,7 @@ impl View {
     }
 }
 
-/// What readers may still hold, with some that is gone.
+/// States that readers may still hold, with some that are gone.
 #[derive(Debug)]
 struct HeldStates {
     versions: Vec<Weak<Version>>,

@@ -15,7 +15,7 @@ const LEAST_BESIDE: u32 = if cfg!(debug_assertions) { 1 } else { 8 };
 /// The first deletions of a walk are looked up, and one in as many after that.
 pub(super) const LOOK_UP_EVERY: u32 = 8;
 
-/// What a walk saw since the key that it showed last.
+/// Deletions that a walk passed over since the key that it showed last.
 #[derive(Debug)]
 pub(super) struct DeletedWalk {
     source: KnownDeletions,
