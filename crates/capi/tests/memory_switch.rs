@@ -7,6 +7,7 @@ mod loaded;
 mod program;
 
 use loaded::directory;
+use program::{compile, copy_program};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use tempfile::TempDir;
 /// The program; `None` where there is no compiler.
 fn program() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<(TempDir, PathBuf)>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| program::compile("memory_program.c"));
+    let built = BUILT.get_or_init(|| compile("memory_program.c"));
     built.as_ref().map(|(_, program)| program.as_path())
 }
 
@@ -119,7 +120,7 @@ fn a_set_uid_program_ignores_it() {
     const NOBODY: u32 = 65534;
     let dir = tempfile::tempdir().expect("a directory");
     let copy = dir.path().join("set_uid");
-    fs::copy(program, &copy).expect("copies");
+    copy_program(program, &copy);
     let owners =
         [copy.as_path(), dir.path()].map(|p| std::os::unix::fs::chown(p, Some(NOBODY), None));
     if owners.iter().any(Result::is_err) {

@@ -10,6 +10,7 @@ mod loaded;
 mod program;
 
 use loaded::{directory, ours};
+use program::{compile, copy_program};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -25,7 +26,7 @@ use tempfile::TempDir;
 /// The C program, which was linked with the library; `None` where there is no compiler.
 fn program() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<(TempDir, PathBuf)>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| program::compile("stats_program.c"));
+    let built = BUILT.get_or_init(|| compile("stats_program.c"));
     built.as_ref().map(|(_, program)| program.as_path())
 }
 
@@ -241,7 +242,7 @@ fn a_set_uid_program_ignores_it() {
     const NOBODY: u32 = 65534;
     let dir = tempfile::tempdir().expect("a directory");
     let copy = dir.path().join("set_uid");
-    fs::copy(program, &copy).expect("copies");
+    copy_program(program, &copy);
     std::os::unix::fs::chown(&copy, Some(NOBODY), None).expect("it is given away");
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o4755)).expect("a mode");
     std::os::unix::fs::chown(dir.path(), Some(NOBODY), None).expect("it is given away");

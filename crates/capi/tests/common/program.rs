@@ -33,3 +33,10 @@ pub(crate) fn compile(source: &str) -> Option<(TempDir, PathBuf)> {
     fs::set_permissions(dir.path(), all).expect("a mode");
     Some((dir, program))
 }
+
+/// Copies a program that this process will start. A child of its own writes the copy: a file that
+/// this process has open for writing is busy in each child that another test forks meanwhile.
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg(from).arg(to).status();
+    assert!(status.expect("cp starts").success(), "copies");
+}
