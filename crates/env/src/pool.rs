@@ -6,25 +6,28 @@
 //! nobody wait longer than a plain call would. Requests are large, a megabyte or so, or wait for a
 //! disk, and no kernel interface that may be forbidden is needed.
 //!
-//! Threads are started when requests find no idle one, up to [`THREADS_MAX`]. They end with the
-//! [`IoPool`], or when no request came for [`LINGER`]: each database has a pool, and an idle one
-//! has no thread.
+//! Each database has a pool, with buffers and a ring of its own. The threads are those of the
+//! process ([`IoThreads`]), so that their number does not grow with its databases. They are
+//! started when requests find no idle one, up to [`THREADS_MAX`], and end when no request came for
+//! [`LINGER`].
 //!
-//! Invariant: a thread of the pool never owns the pool, so it never waits for itself. Under the
-//! lock here only leaves are taken.
+//! Invariant: a thread never owns a pool, so it never waits for itself; the end of a pool waits
+//! for its own requests alone. Under the lock here only leaves are taken.
 
 use crate::Executor;
 use crate::aligned::{AlignedBuf, Spares};
 use crate::sys::ring::Ring;
+use esker_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use esker_sync::{Condvar, Mutex, Rank};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Most threads of a pool: requests that a device can usefully have at once from jobs that each
+/// Most threads: requests that a device can usefully have at once from jobs that each
 /// wait for few.
 const THREADS_MAX: usize = 8;
 
@@ -64,26 +67,52 @@ pub(crate) trait Task: Send + Sync {
     fn run(&self);
 }
 
+/// A task and the pool that it is of.
+struct PoolTask {
+    task: Arc<dyn Task>,
+    pool: Arc<PoolState>,
+}
+
+/// The requests of one pool; changed under the lock of the threads.
+#[derive(Debug, Default)]
+struct PoolState {
+    /// Those that were offered and are not done.
+    open: AtomicUsize,
+    closed: AtomicBool,
+}
+
+#[derive(Default)]
 struct Queue {
-    tasks: VecDeque<Arc<dyn Task>>,
+    tasks: VecDeque<PoolTask>,
     idle: usize,
-    /// Threads that do a task.
-    busy: usize,
     /// Threads that were started and have not ended.
     threads: usize,
-    closed: bool,
+    /// Nobody offers anything any more.
+    ended: bool,
+}
+
+/// Threads that carry out the tasks of several pools.
+pub(crate) struct IoThreads {
+    executor: Arc<dyn Executor>,
+    queue: Mutex<Queue>,
+    offered: Condvar,
+    /// A thread has done the last task of a closed pool.
+    done: Condvar,
 }
 
 /// The part of a pool that files need; outlives it.
 pub(crate) struct IoQueue {
-    executor: Arc<dyn Executor>,
-    queue: Mutex<Queue>,
-    offered: Condvar,
-    /// Of a closed queue: a thread has done the last task.
-    done: Condvar,
+    threads: Arc<IoThreads>,
+    state: Arc<PoolState>,
     spares: Arc<Spares>,
     /// Made when it is first wanted, or why it cannot be had.
     ring: OnceLock<io::Result<Arc<Ring>>>,
+}
+
+impl fmt::Debug for IoThreads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IoThreads").finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for IoQueue {
@@ -92,20 +121,81 @@ impl fmt::Debug for IoQueue {
     }
 }
 
-impl IoQueue {
-    fn new(executor: Arc<dyn Executor>) -> Arc<Self> {
-        let queue = Queue {
-            tasks: VecDeque::new(),
-            idle: 0,
-            busy: 0,
-            threads: 0,
-            closed: false,
-        };
-        Arc::new(IoQueue {
+impl IoThreads {
+    /// No threads yet; `executor` starts them.
+    pub(crate) fn new(executor: Arc<dyn Executor>) -> Arc<Self> {
+        Arc::new(IoThreads {
             executor,
-            queue: Mutex::new(RANK, queue),
+            queue: Mutex::new(RANK, Queue::default()),
             offered: Condvar::new(),
             done: Condvar::new(),
+        })
+    }
+
+    #[cold]
+    fn start_thread(self: &Arc<Self>, queue: &mut Queue) {
+        let own = Arc::clone(self);
+        let name = format!("esker-io-{}", queue.threads);
+        let started = self.executor.spawn(&name, Box::new(move || own.serve()));
+        queue.threads += usize::from(started.is_ok());
+    }
+
+    /// The life of a thread.
+    fn serve(&self) {
+        let mut queue = self.queue.lock();
+        loop {
+            if let Some(PoolTask { task, pool }) = queue.tasks.pop_front() {
+                drop(queue);
+                let done = catch_unwind(AssertUnwindSafe(|| task.run()));
+                drop(task);
+                queue = self.queue.lock();
+                let is_last = pool.open.fetch_sub(1, Ordering::Relaxed) == 1;
+                if is_last && pool.closed.load(Ordering::Relaxed) {
+                    self.done.notify_all();
+                }
+                if let Err(panic) = done {
+                    queue.threads -= 1;
+                    self.done.notify_all();
+                    drop(queue);
+                    resume_unwind(panic);
+                }
+            } else if queue.ended {
+                return;
+            } else {
+                queue.idle += 1;
+                let timed_out = self.offered.wait_for(&mut queue, LINGER);
+                queue.idle -= 1;
+                if timed_out && queue.tasks.is_empty() {
+                    queue.threads -= 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Waits until all tasks of a pool are done that threads are there for.
+    fn close(&self, pool: &PoolState) {
+        let mut queue = self.queue.lock();
+        pool.closed.store(true, Ordering::Relaxed);
+        while queue.threads > 0 && pool.open.load(Ordering::Relaxed) > 0 {
+            self.done.wait(&mut queue);
+        }
+        // No thread is left for those.
+        queue.tasks.retain(|task| !ptr::eq(&*task.pool, pool));
+    }
+
+    /// Has the threads end, which nobody offers anything any more.
+    fn end(&self) {
+        self.queue.lock().ended = true;
+        self.offered.notify_all();
+    }
+}
+
+impl IoQueue {
+    fn new(threads: Arc<IoThreads>) -> Arc<Self> {
+        Arc::new(IoQueue {
+            threads,
+            state: Arc::default(),
             spares: Arc::new(Spares::new()),
             ring: OnceLock::new(),
         })
@@ -137,62 +227,24 @@ impl IoQueue {
 
     /// Offers a task to the threads; false when there are none: it is left to the thread that waits
     /// for it.
-    pub(crate) fn offer(self: &Arc<Self>, task: Arc<dyn Task>) -> bool {
-        let mut queue = self.queue.lock();
-        if queue.closed {
+    pub(crate) fn offer(&self, task: Arc<dyn Task>) -> bool {
+        let threads = &self.threads;
+        let mut queue = threads.queue.lock();
+        if self.state.closed.load(Ordering::Relaxed) {
             return false;
         }
         if queue.tasks.len() >= queue.idle && queue.threads < THREADS_MAX {
-            self.start_thread(&mut queue);
+            threads.start_thread(&mut queue);
         }
         if queue.threads == 0 {
             return false;
         }
-        queue.tasks.push_back(task);
+        self.state.open.fetch_add(1, Ordering::Relaxed);
+        let pool = Arc::clone(&self.state);
+        queue.tasks.push_back(PoolTask { task, pool });
         drop(queue);
-        self.offered.notify_one();
+        threads.offered.notify_one();
         true
-    }
-
-    #[cold]
-    fn start_thread(self: &Arc<Self>, queue: &mut Queue) {
-        let own = Arc::clone(self);
-        let name = format!("esker-io-{}", queue.threads);
-        let started = self.executor.spawn(&name, Box::new(move || own.serve()));
-        queue.threads += usize::from(started.is_ok());
-    }
-
-    /// The life of a thread.
-    fn serve(&self) {
-        let mut queue = self.queue.lock();
-        loop {
-            if let Some(task) = queue.tasks.pop_front() {
-                queue.busy += 1;
-                drop(queue);
-                let done = catch_unwind(AssertUnwindSafe(|| task.run()));
-                drop(task);
-                queue = self.queue.lock();
-                queue.busy -= 1;
-                if queue.closed {
-                    self.done.notify_all();
-                }
-                if let Err(panic) = done {
-                    queue.threads -= 1;
-                    drop(queue);
-                    resume_unwind(panic);
-                }
-            } else if queue.closed {
-                return;
-            } else {
-                queue.idle += 1;
-                let timed_out = self.offered.wait_for(&mut queue, LINGER);
-                queue.idle -= 1;
-                if timed_out && queue.tasks.is_empty() {
-                    queue.threads -= 1;
-                    return;
-                }
-            }
-        }
     }
 
     /// A buffer of at least `len` bytes, of unknown content, that comes back here when it is
@@ -204,35 +256,50 @@ impl IoQueue {
     }
 }
 
-/// Owns the threads. Dropping it waits for tasks, and not for threads without one.
+/// The pool of a database. Dropping it waits for its tasks, and not for threads.
 #[derive(Debug)]
-pub(crate) struct IoPool(Arc<IoQueue>);
+pub(crate) struct IoPool {
+    queue: Arc<IoQueue>,
+    /// The threads are of this pool alone.
+    is_alone: bool,
+}
 
 impl IoPool {
-    /// A pool without threads yet.
+    /// A pool with threads of its own, none yet.
+    #[cfg(test)]
     pub(crate) fn new(executor: Arc<dyn Executor>) -> Self {
-        IoPool(IoQueue::new(executor))
+        IoPool {
+            queue: IoQueue::new(IoThreads::new(executor)),
+            is_alone: true,
+        }
+    }
+
+    /// A pool whose requests go to threads that others use, too.
+    pub(crate) fn on(threads: Arc<IoThreads>) -> Self {
+        IoPool {
+            queue: IoQueue::new(threads),
+            is_alone: false,
+        }
     }
 
     /// The part that files keep.
     pub(crate) fn queue(&self) -> &Arc<IoQueue> {
-        &self.0
+        &self.queue
     }
 
     /// Threads that it has.
     #[cfg(test)]
     pub(crate) fn threads(&self) -> usize {
-        self.0.queue.lock().threads
+        self.queue.threads.queue.lock().threads
     }
 }
 
 impl Drop for IoPool {
     fn drop(&mut self) {
-        let mut queue = self.0.queue.lock();
-        queue.closed = true;
-        self.0.offered.notify_all();
-        while queue.busy > 0 || queue.threads > 0 && !queue.tasks.is_empty() {
-            self.0.done.wait(&mut queue);
+        let queue = &self.queue;
+        queue.threads.close(&queue.state);
+        if self.is_alone {
+            queue.threads.end();
         }
     }
 }

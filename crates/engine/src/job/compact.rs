@@ -35,7 +35,9 @@ use esker_lsm::cutter::Cutter;
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::pick::manual::forbid_move;
-use esker_lsm::plan::{Anchor, LowerLevels, Plan, PlanKind, Ticket, subcompaction_boundaries};
+use esker_lsm::plan::{
+    Anchor, CompactionReason, LowerLevels, Plan, PlanKind, Ticket, subcompaction_boundaries,
+};
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
 use esker_lsm::version::{LevelFiles, Version};
 use esker_status::seeded::{Bug, seeded};
@@ -620,7 +622,13 @@ impl Rewrite {
         low: Option<&[u8]>,
         high: Option<&[u8]>,
     ) -> Result<Part<ClippedCursor<MergingCursor<Source>>>> {
-        let stages = StageClock::new(&self.core.services.env);
+        let env = &self.core.services.env;
+        // Reads have paid for the merge: giving way to them would only have them pay for longer.
+        let stages = if self.plan.reason == CompactionReason::ReadTriggered {
+            StageClock::without_turns(env)
+        } else {
+            StageClock::new(env)
+        };
         stages.resume();
         let mut snapshots = self.core.reads.snapshots.sequences();
         if seeded(Bug::NewestSnapshotForgotten) {

@@ -33,7 +33,8 @@ const DIR_MODE: u32 = 0o755;
 /// Bytes of a buffer of a file in the page cache.
 const COPIED_AT_ONCE: usize = 256 << 10;
 
-/// The real disk. Clones share the threads of background reads and writes.
+/// The real disk. Clones share the buffers and the ring of background reads and writes; all share
+/// their threads.
 #[derive(Clone, Debug)]
 pub struct PosixFs {
     io: Arc<IoPool>,
@@ -44,7 +45,7 @@ impl PosixFs {
     /// The machine's filesystem.
     pub fn new() -> Self {
         PosixFs {
-            io: Arc::new(IoPool::new(Arc::new(ThreadExecutor::new()))),
+            io: Arc::new(IoPool::on(ThreadExecutor::new().io_threads())),
             wanted: BackgroundIo::default(),
         }
     }

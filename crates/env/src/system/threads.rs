@@ -20,6 +20,7 @@
 //! Thread-safety: any thread.
 
 use super::process_cpu_ns;
+use crate::pool::IoThreads;
 use crate::{
     Executor, JoinHandle, SCHED_SLICE, SlotBody, TICK, ThreadSlot, Tick, Ticking, TimeSlice,
 };
@@ -68,6 +69,11 @@ impl ThreadExecutor {
     /// Threads of this process.
     pub fn new() -> Self {
         ThreadExecutor
+    }
+
+    /// The threads that read and write for all databases of the process.
+    pub(crate) fn io_threads(self) -> Arc<IoThreads> {
+        Arc::clone(&ProcessThreads::current().io)
     }
 }
 
@@ -155,6 +161,7 @@ struct ProcessThreads {
     patient: IdleThreads<ThreadTask>,
     timer: Mutex<Timer>,
     soon: Mutex<SlotQueue>,
+    io: Arc<IoThreads>,
 }
 
 /// A body that waits for a slot.
@@ -193,6 +200,7 @@ impl ProcessThreads {
             patient: IdleThreads::new(IDLE_MAX),
             timer: Mutex::new(Rank::LEAF, Timer::default()),
             soon: Mutex::new(Rank::LEAF, SlotQueue::default()),
+            io: IoThreads::new(Arc::new(ThreadExecutor)),
         }
     }
 

@@ -2,7 +2,7 @@
 //! failures.
 
 use super::{CARRIERS, direct_dir, disks, read};
-use crate::pool::IoPool;
+use crate::pool::{IoPool, IoThreads};
 use crate::random_access::PendingRead;
 use crate::write_behind::{BufferedFile, WriteBehind};
 use crate::{
@@ -520,6 +520,42 @@ fn threads_are_few_and_started_by_need() {
         assert_eq!(read.wait().expect("read").as_slice(), pattern(i * 10, 10));
     }
     assert!((1..=8).contains(&counting.0.load(Ordering::Relaxed)));
+}
+
+#[test]
+fn pools_share_threads_and_end_one_by_one() {
+    let threads = IoThreads::new(Arc::new(ThreadExecutor::new()));
+    let fs = MemFs::new();
+    super::write(&fs, Path::new("/x"), &pattern(0, 10_000));
+    let file = fs
+        .open_read(Path::new("/x"), ReadOptions::default())
+        .expect("open");
+    let stopped = Arc::new(Mutex::new(Arrived::default()));
+    let slow = IoPool::on(Arc::clone(&threads));
+    let sick = Sick {
+        arrived: Arc::clone(&stopped),
+        fails_at: usize::MAX,
+        pause: Duration::ZERO,
+    };
+    let mut written = WriteBehind::new(Box::new(sick), slow.queue(), 0);
+    let held = stopped.lock().expect("nobody panics");
+    written.append(&pattern(0, REQUEST + 1)).expect("append");
+    for _ in 0..100 {
+        let pool = IoPool::on(Arc::clone(&threads));
+        let begun: Vec<_> = (0..10)
+            .map(|i| PendingRead::begin(Arc::clone(&file), pool.queue(), i * 10, 10))
+            .collect();
+        assert!((1..=8).contains(&pool.threads()));
+        // Ends while a thread does what the slow one asked for.
+        drop(pool);
+        for (i, read) in begun.into_iter().enumerate() {
+            assert_eq!(read.wait().expect("read").as_slice(), pattern(i * 10, 10));
+        }
+    }
+    drop(held);
+    drop(slow);
+    assert_eq!(stopped.lock().expect("nobody panics").bytes.len(), REQUEST);
+    written.sync().expect("sync");
 }
 
 #[test]
