@@ -473,8 +473,9 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Par
 /// Bytes that a compaction has of all its inputs in memory, and as many are being read: with many
 /// inputs it reads less of each.
 const READ_AT_ONCE: usize = 2 << 20;
-/// But this much.
-const LEAST_READ: usize = 512 << 10;
+/// But this much: of files in the page cache, where the kernel reads ahead, and of others.
+const LEAST_READ: usize = 256 << 10;
+const LEAST_DIRECT_READ: usize = 512 << 10;
 
 /// Everything a range of the compaction needs.
 struct Rewrite {
@@ -489,8 +490,14 @@ struct Rewrite {
 
 impl Rewrite {
     fn context(&self, stages: &Arc<StageClock>) -> ReadContext {
-        let asked = self.core.services.options.load().compaction_readahead_size;
-        let most = (READ_AT_ONCE / self.plan.runs().max(1)).max(LEAST_READ);
+        let options = self.core.services.options.load();
+        let asked = options.compaction_readahead_size;
+        let least = if options.use_direct_reads {
+            LEAST_DIRECT_READ
+        } else {
+            LEAST_READ
+        };
+        let most = (READ_AT_ONCE / self.plan.runs().max(1)).max(least);
         ReadContext {
             stages: Some(Arc::clone(stages)),
             ..ReadContext::compaction(asked.min(most))
