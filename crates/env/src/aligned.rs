@@ -88,6 +88,12 @@ impl Spares {
         Some(spares.swap_remove(at))
     }
 
+    /// Frees all.
+    pub(crate) fn clear(&self) {
+        let spares = std::mem::take(&mut *self.0.lock());
+        drop(spares);
+    }
+
     /// Keeps `buffer`, or frees it when there are enough.
     fn put(&self, buffer: AlignedBuf) {
         let mut spares = self.0.lock();

@@ -6,10 +6,10 @@
 //! nobody wait longer than a plain call would. Requests are large, a megabyte or so, or wait for a
 //! disk, and no kernel interface that may be forbidden is needed.
 //!
-//! Each database has a pool, with buffers and a ring of its own. The threads are those of the
-//! process ([`IoThreads`]), so that their number does not grow with its databases. They are
-//! started when requests find no idle one, up to [`THREADS_MAX`], and end when no request came for
-//! [`LINGER`].
+//! Each database has a pool, with a ring of its own. The threads are those of the process
+//! ([`IoThreads`]), and so are the buffers that wait for their next use: neither grows with its
+//! databases. Threads are started when requests find no idle one, up to [`THREADS_MAX`], and end
+//! when no request came for [`LINGER`]; the last one frees the buffers.
 //!
 //! Invariant: a thread never owns a pool, so it never waits for itself; the end of a pool waits
 //! for its own requests alone. Under the lock here only leaves are taken.
@@ -98,13 +98,13 @@ pub(crate) struct IoThreads {
     offered: Condvar,
     /// A thread has done the last task of a closed pool.
     done: Condvar,
+    spares: Arc<Spares>,
 }
 
 /// The part of a pool that files need; outlives it.
 pub(crate) struct IoQueue {
     threads: Arc<IoThreads>,
     state: Arc<PoolState>,
-    spares: Arc<Spares>,
     /// Made when it is first wanted, or why it cannot be had.
     ring: OnceLock<io::Result<Arc<Ring>>>,
 }
@@ -129,6 +129,7 @@ impl IoThreads {
             queue: Mutex::new(RANK, Queue::default()),
             offered: Condvar::new(),
             done: Condvar::new(),
+            spares: Arc::new(Spares::new()),
         })
     }
 
@@ -167,6 +168,11 @@ impl IoThreads {
                 queue.idle -= 1;
                 if timed_out && queue.tasks.is_empty() {
                     queue.threads -= 1;
+                    let is_last = queue.threads == 0;
+                    drop(queue);
+                    if is_last {
+                        self.spares.clear();
+                    }
                     return;
                 }
             }
@@ -196,7 +202,6 @@ impl IoQueue {
         Arc::new(IoQueue {
             threads,
             state: Arc::default(),
-            spares: Arc::new(Spares::new()),
             ring: OnceLock::new(),
         })
     }
@@ -250,9 +255,9 @@ impl IoQueue {
     /// A buffer of at least `len` bytes, of unknown content, that comes back here when it is
     /// dropped.
     pub(crate) fn buffer(&self, len: usize) -> AlignedBuf {
-        let buffer = self.spares.take(len);
+        let buffer = self.threads.spares.take(len);
         let buffer = buffer.unwrap_or_else(|| AlignedBuf::new(len));
-        buffer.returning_to(&self.spares)
+        buffer.returning_to(&self.threads.spares)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Each thread allocates from one of a few shards, and a shard is a block with an atomic fill mark:
 //! an allocation is one `fetch_add`, and two threads meet only when they share a shard. A full
-//! block is replaced under a lock. Blocks are freed when the arena is dropped, and not before, so a
+//! block is replaced under a lock. Blocks grow with the arena, so that many small arenas waste
+//! little. Blocks are freed when the arena is dropped, and not before, so a
 //! thread that still looks at a replaced block does no harm. Pieces too large for a block get one
 //! of their own.
 //!
@@ -24,6 +25,10 @@ const _: () = assert!(size_of::<Block>() <= BLOCK_HEAD);
 const HUGE_PAGE: usize = 2 << 20;
 const SHARDS_MAX: usize = 16;
 const BLOCK_BYTES_MIN: usize = 4 << 10;
+/// The first block of a shard, where blocks may be as large.
+const FIRST_BLOCK_BYTES: usize = 64 << 10;
+/// A block is this part of what the arena has, until it is as large as the options say.
+const GROWTH: usize = 8;
 
 /// Bytes of all arenas of this process.
 pub static ARENAS: Gauge = Gauge::new();
@@ -31,7 +36,7 @@ pub static ARENAS: Gauge = Gauge::new();
 /// How an index takes memory from the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArenaOptions {
-    /// Bytes taken at once; RocksDB's `arena_block_size`. At least 4 KB.
+    /// Most bytes taken at once; RocksDB's `arena_block_size`. At least 4 KB.
     pub block_size: usize,
     /// Align blocks to 2 MB and advise the kernel to back them with huge pages (blocks of 2 MB and
     /// more).
@@ -125,7 +130,8 @@ impl Arena {
     #[cold]
     fn allocate_slow(&self, shard: &AtomicPtr<Block>, len: usize) -> NonNull<u8> {
         let mut blocks = self.blocks.lock();
-        if len > self.options.block_size / 4 {
+        let size = self.next_block_size();
+        if len > size / 4 {
             let block = self.new_block(&mut blocks, len + BLOCK_HEAD, false);
             return try_bump(block, len).expect("the block was made for this piece");
         }
@@ -133,14 +139,21 @@ impl Arena {
         if let Some(piece) = try_bump(shard.load(Ordering::Acquire), len) {
             return piece;
         }
-        let block = self.new_block(
-            &mut blocks,
-            self.options.block_size,
-            self.options.huge_pages,
-        );
+        let block = self.new_block(&mut blocks, size, self.options.huge_pages);
         let piece = try_bump(block, len).expect("a piece is at most a quarter of a block");
         shard.store(block, Ordering::Release);
         piece
+    }
+
+    /// Returns the size of the next block that a shard fills.
+    fn next_block_size(&self) -> usize {
+        let most = self.options.block_size;
+        if self.options.huge_pages && most >= HUGE_PAGE {
+            return most;
+        }
+        let part = self.memory_usage() / GROWTH;
+        part.next_multiple_of(BLOCK_BYTES_MIN)
+            .clamp(FIRST_BLOCK_BYTES.min(most), most)
     }
 
     /// Takes `size` bytes from the system, as a block with nothing handed out.

@@ -476,6 +476,10 @@ const READ_AT_ONCE: usize = 2 << 20;
 /// But this much: of files in the page cache, where the kernel reads ahead, and of others.
 const LEAST_READ: usize = 256 << 10;
 const LEAST_DIRECT_READ: usize = 512 << 10;
+/// Of a memory budget a compaction has this part at once, and at least so many bytes an input:
+/// each database that shares the budget may have compactions.
+const BUDGET_PART: usize = 128;
+const LEAST_BUDGET_READ: usize = 64 << 10;
 
 /// Everything a range of the compaction needs.
 struct Rewrite {
@@ -497,7 +501,14 @@ impl Rewrite {
         } else {
             LEAST_READ
         };
-        let most = (READ_AT_ONCE / self.plan.runs().max(1)).max(least);
+        let (at_once, least) = match &self.core.budget {
+            Some(part) => {
+                let at_once = (part.budget.total() / BUDGET_PART).min(READ_AT_ONCE);
+                (at_once, (at_once / 8).clamp(LEAST_BUDGET_READ, least))
+            }
+            None => (READ_AT_ONCE, least),
+        };
+        let most = (at_once / self.plan.runs().max(1)).max(least);
         ReadContext {
             stages: Some(Arc::clone(stages)),
             ..ReadContext::compaction(asked.min(most))

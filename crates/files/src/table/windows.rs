@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// Least bytes of a request, but where the table ends.
 const REQUEST_MIN: u64 = 256 << 10;
+/// Least bytes of a window, where little memory is there for it.
+const WINDOW_MIN: u64 = 64 << 10;
 /// A block of this size has memory of its own from the start: it is not copied once more, and
 /// nothing of its size is kept for the next one.
 pub(super) const LARGE_BLOCK: usize = 256 << 10;
@@ -128,7 +130,7 @@ impl Windows {
     pub(super) fn new(size: usize, own: Option<Arc<dyn RandomAccessFile>>) -> Self {
         Windows {
             own,
-            size: (size as u64).max(REQUEST_MIN).next_multiple_of(ALIGN),
+            size: (size as u64).max(WINDOW_MIN).next_multiple_of(ALIGN),
             current: None,
             next: None,
             joined: Vec::new(),
@@ -251,7 +253,7 @@ impl Windows {
 /// after it.
 fn span(start: u64, size: u64, end: u64) -> usize {
     let left = end.saturating_sub(start);
-    let size = if left < size + REQUEST_MIN {
+    let size = if left < size + REQUEST_MIN.min(size) {
         left
     } else {
         size

@@ -10,8 +10,8 @@
 //! which it goes on to report; what one leaves goes to the others. A cache with a strict limit
 //! fails reads where it is full, so it keeps its capacity and counts among the others. Memtables
 //! that take more than their share for a moment, because flushes are behind, take it from the
-//! caches as well, so the sum stays within the number and no writer waits for it. Blocks that
-//! readers hold may exceed it.
+//! caches as well, so the sum stays within the number. Where the caches have nothing left, writers
+//! of a process's budget wait for flushes. Blocks that readers hold may exceed it.
 //!
 //! At each look ([`MemoryBudget::balance`], which background threads call once a second) the
 //! members are measured, and the controller moves a small part of the budget between the cache and
@@ -257,7 +257,11 @@ impl MemoryBudget {
             block_cache.set_capacity(cache);
             MemoryBudget {
                 cache: block_cache,
-                buffers: WriteBufferManager::of_budget(shown.memtables, this.clone() as _),
+                buffers: WriteBufferManager::of_budget(
+                    shown.memtables,
+                    this.clone() as _,
+                    options.is_of_process,
+                ),
                 members: Mutex::new(Rank::LEAF, Vec::new()),
                 clock: OnceLock::new(),
                 interval_us: AtomicU64::new(INTERVAL_US),
@@ -531,6 +535,10 @@ impl MemoryBudget {
         let used = self.memtables_used.load(Ordering::Relaxed);
         let used = used.div_ceil(STEP) * STEP;
         let rest = shown.others + used.max(shown.memtables);
+        // Where the caches have nothing left, writers wait for flushes.
+        let (cache_min, memtables_min) = self.options.minimums(shown.total);
+        let most = shown.total.saturating_sub(shown.others + cache_min);
+        self.buffers.set_stall_size(most.max(memtables_min));
         shown.cache = shown.total.saturating_sub(rest);
         let given: Vec<_> = state.given.iter().filter_map(Weak::upgrade).collect();
         let own = share_out(shown.cache, given, state.is_own_used);

@@ -9,7 +9,8 @@
 //!
 //! With a cache the memory is taken from the cache's capacity, in steps of 256 KiB. The manager of
 //! a memory budget tells the budget what it measured, and has the largest memtable flushed at half
-//! of the limit: the other half is for what is being flushed. Thread-safety: any thread.
+//! of the limit: the other half is for what is being flushed. Its writers wait where the budget
+//! says so: beyond its share memtables take from the caches first. Thread-safety: any thread.
 
 use crate::runtime::BackgroundCv;
 use esker_files::table::BlockCache;
@@ -52,6 +53,8 @@ pub struct WriteBufferManager {
     /// 0 for no limit.
     size: AtomicUsize,
     allow_stall: AtomicBool,
+    /// Of a budget: what flushes can give back from which writers wait.
+    stall_size: AtomicUsize,
     cache: Option<Arc<BlockCache>>,
     /// The budget that it is part of.
     budget: Option<Weak<dyn MemtableObserver>>,
@@ -142,9 +145,14 @@ impl WriteBufferManager {
         Self::make(bytes, Some(cache), None, allow_stall)
     }
 
-    /// A limit of `bytes`, which is part of a budget. Writers never wait for it.
-    pub(super) fn of_budget(bytes: usize, budget: Weak<dyn MemtableObserver>) -> Arc<Self> {
-        Self::make(bytes, None, Some(budget), false)
+    /// A limit of `bytes`, which is part of a budget. Writers wait for what the budget sets
+    /// ([`Self::set_stall_size`]), if at all.
+    pub(super) fn of_budget(
+        bytes: usize,
+        budget: Weak<dyn MemtableObserver>,
+        allow_stall: bool,
+    ) -> Arc<Self> {
+        Self::make(bytes, None, Some(budget), allow_stall)
     }
 
     fn make(
@@ -156,6 +164,7 @@ impl WriteBufferManager {
         Arc::new(WriteBufferManager {
             size: AtomicUsize::new(bytes),
             allow_stall: AtomicBool::new(allow_stall),
+            stall_size: AtomicUsize::new(usize::MAX),
             cache,
             budget,
             reserved: Mutex::new(RESERVED, 0),
@@ -191,6 +200,11 @@ impl WriteBufferManager {
     /// Sets the limit without a measurement.
     pub(super) fn set_limit(&self, bytes: usize) {
         self.size.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Sets from which size on writers of a budget wait.
+    pub(super) fn set_stall_size(&self, bytes: usize) {
+        self.stall_size.store(bytes, Ordering::Relaxed);
     }
 
     /// Returns whether writers wait while the limit is exceeded.
@@ -266,7 +280,10 @@ impl WriteBufferManager {
         if let Some(budget) = self.budget.as_ref().and_then(Weak::upgrade) {
             budget.memtables_take(measured.total);
         }
-        let most = self.buffer_size();
+        let most = match &self.budget {
+            Some(_) => self.stall_size.load(Ordering::Relaxed),
+            None => self.buffer_size(),
+        };
         let is_over = most > 0 && measured.reclaimable >= most;
         self.is_over.store(is_over, Ordering::Release);
         if !is_over {

@@ -104,7 +104,7 @@ fn a_small_table_is_read_at_once() {
 fn a_size_that_is_too_small_is_raised() {
     let file = Noted::new(pattern(8100 * 1000), usize::MAX);
     walk(&mut Windows::new(4096, None), &file, 0..1000);
-    assert!(file.requests().iter().all(|r| r.1 >= 256 << 10));
+    assert!(file.requests().iter().all(|r| r.1 >= 64 << 10));
 }
 
 #[test]

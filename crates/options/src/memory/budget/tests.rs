@@ -1,6 +1,8 @@
 //! The budget with members that measure what the tests say.
 
 use super::*;
+use crate::memory::buffers::{MemtableBytes, Memtables};
+use crate::runtime::BackgroundCv;
 use esker_cache::{CacheKey, Priority};
 use esker_files::table::CachedBlock;
 
@@ -133,6 +135,53 @@ fn memtables_beyond_their_share_take_from_the_cache_until_they_are_flushed() {
     assert_eq!(rig.budget.state().last.map(|d| d.bytes), Some(0));
     rig.budget.memtables_take(3 * MB);
     assert!(rig.budget.cache.capacity().abs_diff(before) < MB / 2);
+}
+
+/// Memtables of so many bytes, which a flush can give back or not.
+#[derive(Debug, Default)]
+struct FakeMemtables {
+    total: AtomicUsize,
+    reclaimable: AtomicUsize,
+}
+
+impl Memtables for FakeMemtables {
+    fn bytes(&self) -> MemtableBytes {
+        MemtableBytes {
+            total: self.total.load(Ordering::Relaxed),
+            reclaimable: self.reclaimable.load(Ordering::Relaxed),
+            ..MemtableBytes::default()
+        }
+    }
+    fn largest_data(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn writers_of_a_process_wait_where_the_caches_have_nothing_left() {
+    for is_of_process in [false, true] {
+        let rig = rig(|options| options.is_of_process = is_of_process);
+        let memtables = Arc::new(FakeMemtables::default());
+        let cv = Arc::new(BackgroundCv::default());
+        let buffers = rig.budget.buffers();
+        let part = WriteBufferManager::join(buffers, Arc::downgrade(&memtables) as _, &cv);
+        let holds = |total: usize, reclaimable: usize| {
+            memtables.total.store(total * MB, Ordering::Relaxed);
+            memtables
+                .reclaimable
+                .store(reclaimable * MB, Ordering::Relaxed);
+            part.freed();
+            part.must_stall()
+        };
+        assert!(!holds(0, 0));
+        assert!(!holds(50, 50), "the caches have what is missing");
+        assert_eq!(holds(62, 62), is_of_process);
+        assert!(!holds(62, 20), "no flush can change it");
+        rig.member.readers.store(20 * MB, Ordering::Relaxed);
+        rig.looks(1, 1, 0);
+        assert_eq!(holds(45, 45), is_of_process, "others have the rest");
+        assert!(!holds(30, 30));
+    }
 }
 
 #[test]
