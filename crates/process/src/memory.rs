@@ -6,6 +6,7 @@
 //! to be bounded must not run without a bound. Thread-safety: any thread; the first open decides.
 
 use crate::switches::switches;
+use crate::sys::keep_few_free_pages;
 use esker::env::MemoryLimit;
 use esker::options::DbOptions;
 use esker::{BudgetSource, Db, Error, MemoryBudget, MemoryBudgetOptions, Result};
@@ -131,6 +132,7 @@ impl ProcessBudget {
         if !matches!(switch, MemorySwitch::Bytes(_)) {
             options.source = Some(Arc::new(source));
         }
+        keep_few_free_pages();
         let databases = "for all databases and caches of this process";
         Ok(ProcessBudget {
             budget: MemoryBudget::new(options),

@@ -118,3 +118,32 @@ pub(crate) fn give_back_free_pages() {
         trim(0);
     }
 }
+
+/// Has the allocator of this process keep little of what is freed: glibc's gives pieces of 64 KB
+/// and more back at once and has few arenas; jemalloc's purges after a second. Others are left
+/// alone.
+pub(crate) fn keep_few_free_pages() {
+    type Control =
+        extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
+    const PIECE: c_int = 64 << 10;
+    const ARENAS: c_int = 4;
+    const PURGE_MS: isize = 1000;
+    // SAFETY: the name ends with NUL, and the handle stands for all libraries that are loaded.
+    let control = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallctl".as_ptr()) };
+    if !control.is_null() {
+        // SAFETY: the function of this name is jemalloc's, which documents its signature.
+        let control: Control = unsafe { std::mem::transmute(control) };
+        for name in [c"arenas.dirty_decay_ms", c"arena.0.dirty_decay_ms"] {
+            let mut ms = PURGE_MS;
+            let (none, new) = (std::ptr::null_mut(), (&raw mut ms).cast());
+            control(name.as_ptr(), none, none.cast(), new, size_of::<isize>());
+        }
+        return;
+    }
+    // SAFETY: mallopt(3) changes limits of the allocator, at any time.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, PIECE);
+        libc::mallopt(libc::M_ARENA_MAX, ARENAS);
+    }
+}

@@ -53,7 +53,7 @@ pub struct WriteBufferManager {
     /// 0 for no limit.
     size: AtomicUsize,
     allow_stall: AtomicBool,
-    /// Of a budget: what flushes can give back from which writers wait.
+    /// Of a budget: the size from which writers wait, where flushes can give half of it back.
     stall_size: AtomicUsize,
     cache: Option<Arc<BlockCache>>,
     /// The budget that it is part of.
@@ -280,11 +280,16 @@ impl WriteBufferManager {
         if let Some(budget) = self.budget.as_ref().and_then(Weak::upgrade) {
             budget.memtables_take(measured.total);
         }
-        let most = match &self.budget {
-            Some(_) => self.stall_size.load(Ordering::Relaxed),
-            None => self.buffer_size(),
+        let is_over = match &self.budget {
+            Some(_) => {
+                let most = self.stall_size.load(Ordering::Relaxed);
+                measured.total >= most && measured.reclaimable >= most / 2
+            }
+            None => {
+                let most = self.buffer_size();
+                most > 0 && measured.reclaimable >= most
+            }
         };
-        let is_over = most > 0 && measured.reclaimable >= most;
         self.is_over.store(is_over, Ordering::Release);
         if !is_over {
             *self.freed.lock() += 1;
