@@ -39,6 +39,7 @@
 //! | merge operators, compaction filters | [`merge_operator`], [`compaction_filter`] |
 //! | statistics, events, the LOG | [`observe`] |
 //! | tables made elsewhere | [`SstFileWriter`], [`Db::ingest`] |
+//! | calls that return futures | [`futures::AsyncDb`] |
 //! | errors | [`Error`], [`ErrorKind`], [`Subcode`] |
 //!
 //! Once the database is closed, a [`Family`] and a [`Snapshot`] answer `ShutdownInProgress`; an
@@ -53,6 +54,9 @@ pub use esker_backup as backup;
 #[doc(inline)]
 pub use esker_engine::*;
 pub use esker_txn as txn;
+
+#[cfg(feature = "async")]
+pub mod futures;
 
 /// The pages of the guide for Rust programs, which are tested as examples of this crate are.
 #[cfg(doctest)]
