@@ -73,33 +73,52 @@ impl AlignedBuf {
 
 /// Buffers that are not in use: making one costs a page fault for every 4 KB.
 #[derive(Debug)]
-pub(crate) struct Spares(Mutex<Vec<AlignedBuf>>);
+pub(crate) struct Spares(Mutex<SpareList>);
+
+#[derive(Debug)]
+struct SpareList {
+    buffers: Vec<AlignedBuf>,
+    /// Buffers that come back are kept.
+    keeps: bool,
+}
 
 impl Spares {
     pub(crate) fn new() -> Self {
-        Spares(Mutex::new(Rank::LEAF, Vec::new()))
+        let list = SpareList {
+            buffers: Vec::new(),
+            keeps: true,
+        };
+        Spares(Mutex::new(Rank::LEAF, list))
     }
 
     /// One of `len` bytes or not much more.
     pub(crate) fn take(&self, len: usize) -> Option<AlignedBuf> {
-        let mut spares = self.0.lock();
+        let mut list = self.0.lock();
         let fits = |b: &AlignedBuf| b.len() >= len && b.len() / 2 <= len;
-        let at = spares.iter().rposition(fits)?;
-        Some(spares.swap_remove(at))
+        let at = list.buffers.iter().rposition(fits)?;
+        Some(list.buffers.swap_remove(at))
     }
 
-    /// Frees all.
-    pub(crate) fn clear(&self) {
-        let spares = std::mem::take(&mut *self.0.lock());
-        drop(spares);
+    /// Keeps what comes back from now on.
+    pub(crate) fn begin(&self) {
+        self.0.lock().keeps = true;
+    }
+
+    /// Frees all, and what comes back until [`Spares::begin`].
+    pub(crate) fn end(&self) {
+        let mut list = self.0.lock();
+        list.keeps = false;
+        let buffers = std::mem::take(&mut list.buffers);
+        drop(list);
+        drop(buffers);
     }
 
     /// Keeps `buffer`, or frees it when there are enough.
     fn put(&self, buffer: AlignedBuf) {
-        let mut spares = self.0.lock();
-        let held: usize = spares.iter().map(AlignedBuf::len).sum();
-        if held + buffer.len() <= SPARE_BYTES_MAX {
-            spares.push(buffer);
+        let mut list = self.0.lock();
+        let held: usize = list.buffers.iter().map(AlignedBuf::len).sum();
+        if list.keeps && held + buffer.len() <= SPARE_BYTES_MAX {
+            list.buffers.push(buffer);
         }
     }
 }

@@ -138,7 +138,10 @@ impl IoThreads {
         let own = Arc::clone(self);
         let name = format!("esker-io-{}", queue.threads);
         let started = self.executor.spawn(&name, Box::new(move || own.serve()));
-        queue.threads += usize::from(started.is_ok());
+        if started.is_ok() {
+            queue.threads += 1;
+            self.spares.begin();
+        }
     }
 
     /// The life of a thread.
@@ -168,10 +171,8 @@ impl IoThreads {
                 queue.idle -= 1;
                 if timed_out && queue.tasks.is_empty() {
                     queue.threads -= 1;
-                    let is_last = queue.threads == 0;
-                    drop(queue);
-                    if is_last {
-                        self.spares.clear();
+                    if queue.threads == 0 {
+                        self.spares.end();
                     }
                     return;
                 }
