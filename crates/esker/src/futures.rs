@@ -1,9 +1,9 @@
 //! Calls that return futures, for programs on any asynchronous runtime.
 //!
-//! [`AsyncDb`] has no runtime of its own. A read first looks into memory, as [`ReadTier::BlockCache`]
-//! does, and is ready at once where that is enough. What may wait, for the device or for other
-//! writers, goes whole to a thread, whose end wakes the task. There are two queues of each
-//! [`AsyncDb`] and its clones, one for reads and one for the rest, so that writers who are slowed
+//! [`AsyncDb`] has no runtime of its own. A read first looks into memory, as
+//! [`ReadTier::BlockCache`] does, and is ready at once where that is enough. What may wait, for the
+//! device or for other writers, goes whole to a thread, whose end wakes the task. There are two
+//! queues of each [`AsyncDb`] and its clones, one for reads and one for the rest, so that writers who are slowed
 //! down keep no reader waiting. Each has eight threads at most; they end when nothing is to do.
 //!
 //! A future does nothing before it is polled first. One that is dropped cancels a read that has not
@@ -39,30 +39,30 @@ type Body = Box<dyn FnOnce() + Send>;
 
 /// Bodies that wait for a thread.
 #[derive(Default)]
-struct Bodies {
+struct CallQueueState {
     waiting: VecDeque<Body>,
     threads: usize,
 }
 
 /// Bodies and the threads that run them.
 #[derive(Clone, Default)]
-struct BodyQueue(Arc<Mutex<Bodies>>);
+struct CallQueue(Arc<Mutex<CallQueueState>>);
 
-impl BodyQueue {
+impl CallQueue {
     /// Has a thread run `body`.
     fn push(&self, name: &str, body: Body) -> Result<()> {
-        let mut bodies = lock(&self.0);
-        bodies.waiting.push_back(body);
-        if bodies.threads >= THREADS_MAX {
+        let mut state = lock(&self.0);
+        state.waiting.push_back(body);
+        if state.threads >= THREADS_MAX {
             return Ok(());
         }
         let own = self.clone();
         match ThreadExecutor::new().spawn(name, Box::new(move || own.serve())) {
-            Ok(_runs_by_itself) => bodies.threads += 1,
+            Ok(_runs_by_itself) => state.threads += 1,
             // Others run it.
-            Err(_) if bodies.threads > 0 => {}
+            Err(_) if state.threads > 0 => {}
             Err(e) => {
-                bodies.waiting.pop_back();
+                state.waiting.pop_back();
                 return Err(e);
             }
         }
@@ -72,12 +72,12 @@ impl BodyQueue {
     /// The life of a thread.
     fn serve(&self) {
         loop {
-            let mut bodies = lock(&self.0);
-            let Some(body) = bodies.waiting.pop_front() else {
-                bodies.threads -= 1;
+            let mut state = lock(&self.0);
+            let Some(body) = state.waiting.pop_front() else {
+                state.threads -= 1;
                 return;
             };
-            drop(bodies);
+            drop(state);
             // What is left to panic is the waker of the caller.
             let _panic = catch_unwind(AssertUnwindSafe(body));
         }
@@ -101,7 +101,7 @@ impl<T: Send + 'static> ThreadCall<T> {
     /// Has a thread of `queue` run `body`. `is_read` allows it to leave that out where nobody waits
     /// for it any more.
     fn begin(
-        queue: &BodyQueue,
+        queue: &CallQueue,
         is_read: bool,
         body: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<Self> {
@@ -188,8 +188,8 @@ impl<T> Drop for ThreadCall<T> {
 #[derive(Clone)]
 pub struct AsyncDb {
     db: Db,
-    reads: BodyQueue,
-    others: BodyQueue,
+    reads: CallQueue,
+    others: CallQueue,
 }
 
 impl std::fmt::Debug for AsyncDb {
@@ -205,8 +205,8 @@ impl AsyncDb {
     pub fn new(db: Db) -> Self {
         AsyncDb {
             db,
-            reads: BodyQueue::default(),
-            others: BodyQueue::default(),
+            reads: CallQueue::default(),
+            others: CallQueue::default(),
         }
     }
 
@@ -430,7 +430,7 @@ struct EntryWalk {
 
 /// Entries of a [`DbIterator`] that threads read.
 pub struct AsyncEntries {
-    reads: BodyQueue,
+    reads: CallQueue,
     walk: Arc<Mutex<EntryWalk>>,
 }
 

@@ -509,9 +509,13 @@ impl Rewrite {
             None => (READ_AT_ONCE, least),
         };
         let most = (at_once / self.plan.runs().max(1)).max(least);
+        let size = match asked {
+            0 => 0,
+            asked => asked.clamp(least, most),
+        };
         ReadContext {
             stages: Some(Arc::clone(stages)),
-            ..ReadContext::compaction(asked.min(most))
+            ..ReadContext::compaction(size)
         }
     }
 
