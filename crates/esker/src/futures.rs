@@ -1,10 +1,11 @@
 //! Calls that return futures, for programs on any asynchronous runtime.
 //!
 //! [`AsyncDb`] has no runtime of its own. A read first looks into memory, as
-//! [`ReadTier::BlockCache`] does, and is ready at once where that is enough. What may wait, for the
-//! device or for other writers, goes whole to a thread, whose end wakes the task. There are two
-//! queues of each [`AsyncDb`] and its clones, one for reads and one for the rest, so that writers who are slowed
-//! down keep no reader waiting. Each has eight threads at most; they end when nothing is to do.
+//! [`ReadTier::BlockCache`] does, and is ready at once where that is enough. What may wait, for
+//! the device or for other writers, goes whole to a thread, whose end wakes the task. There are
+//! two queues of each [`AsyncDb`] and its clones, one for reads and one for the rest, so that
+//! writers who are slowed down keep no reader waiting. Each has eight threads at most; they end
+//! when nothing is to do.
 //!
 //! A future does nothing before it is polled first. One that is dropped cancels a read that has not
 //! begun. A write that was polled once takes place, and takes place whole, whether or not somebody
