@@ -15,6 +15,7 @@ use super::output::{
     OutputSpec, Outputs, Placement, codec_for, compression_for, discard, discard_uncommitted,
     paths_of, temperature_for,
 };
+use super::read_ahead;
 use super::statistics::{self, CpuTime, JobGuard};
 use super::subcompaction::{Part, PartOutput};
 use super::thread_class::ThreadClass;
@@ -470,17 +471,6 @@ fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<Par
     }
 }
 
-/// Bytes that a compaction has of all its inputs in memory, and as many are being read: with many
-/// inputs it reads less of each.
-const READ_AT_ONCE: usize = 2 << 20;
-/// But this much: of files in the page cache, where the kernel reads ahead, and of others.
-const LEAST_READ: usize = 256 << 10;
-const LEAST_DIRECT_READ: usize = 512 << 10;
-/// Of a memory budget a compaction has this part at once, and at least so many bytes an input:
-/// each database that shares the budget may have compactions.
-const BUDGET_PART: usize = 128;
-const LEAST_BUDGET_READ: usize = 64 << 10;
-
 /// Everything a range of the compaction needs.
 struct Rewrite {
     core: Arc<Core>,
@@ -495,24 +485,8 @@ struct Rewrite {
 impl Rewrite {
     fn context(&self, stages: &Arc<StageClock>) -> ReadContext {
         let options = self.core.services.options.load();
-        let asked = options.compaction_readahead_size;
-        let least = if options.use_direct_reads {
-            LEAST_DIRECT_READ
-        } else {
-            LEAST_READ
-        };
-        let (at_once, least) = match &self.core.budget {
-            Some(part) => {
-                let at_once = (part.budget.total() / BUDGET_PART).min(READ_AT_ONCE);
-                (at_once, (at_once / 8).clamp(LEAST_BUDGET_READ, least))
-            }
-            None => (READ_AT_ONCE, least),
-        };
-        let most = (at_once / self.plan.runs().max(1)).max(least);
-        let size = match asked {
-            0 => 0,
-            asked => asked.clamp(least, most),
-        };
+        let budget = self.core.budget.as_ref().map(|part| part.budget.total());
+        let size = read_ahead::size(&options, budget, self.plan.runs());
         ReadContext {
             stages: Some(Arc::clone(stages)),
             ..ReadContext::compaction(size)

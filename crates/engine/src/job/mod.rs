@@ -12,6 +12,7 @@ mod lifetime;
 pub(crate) mod manual;
 mod merge_yield;
 pub(crate) mod output;
+mod read_ahead;
 pub(crate) mod resume;
 pub(crate) mod saved_cache;
 pub(crate) mod scheduler;
