@@ -366,7 +366,7 @@ impl AsyncDb {
     ///
     /// As [`AsyncDb::put`].
     pub async fn write_opt(&self, mut batch: WriteBatch, options: &WriteOptions) -> Result<()> {
-        let options = options.clone();
+        let options = *options;
         self.run(move |db| db.write_opt(&mut batch, &options)).await
     }
 

@@ -1,5 +1,6 @@
 //! Futures of `esker::futures`: ready at once where memory is enough, whole writes, no missed
 //! entries, wherever they are dropped.
+#![cfg(feature = "async")]
 
 use esker::futures::AsyncDb;
 use esker::{Db, Options, Result, WriteBatch};
