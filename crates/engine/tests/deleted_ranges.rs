@@ -4,9 +4,9 @@
 mod common;
 
 use common::Rng;
-use common::numbered::{all, delete, forward, key, put};
+use common::numbered::{all, at, backward, delete, forward, key, put};
 use esker::observe::{PerfContext, PerfLevel, PerfMetric, set_perf_level};
-use esker::{Db, DbIterator, IngestOptions, Options, ReadOptions, Snapshot, SstFileWriter};
+use esker::{Db, DbIterator, IngestOptions, Options, Snapshot, SstFileWriter};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -26,23 +26,6 @@ fn open(changes: &str) -> (tempfile::TempDir, Db) {
 
 /// Keys in their order, by a walk of an iterator.
 type Walk = fn(DbIterator) -> Vec<Vec<u8>>;
-
-fn backward(mut it: DbIterator) -> Vec<Vec<u8>> {
-    let mut keys = Vec::new();
-    it.seek_to_last();
-    while it.valid() {
-        keys.push(it.key().to_vec());
-        it.prev();
-    }
-    it.status().expect("walks to the end");
-    keys.reverse();
-    keys
-}
-
-fn at(db: &Db, snapshot: &Snapshot) -> DbIterator {
-    let family = db.default_family_handle();
-    db.iter_opt(&family, ReadOptions::default(), Some(snapshot))
-}
 
 /// Deletions that `read` passes over.
 fn passed<T>(read: impl FnOnce() -> T) -> (T, u64) {

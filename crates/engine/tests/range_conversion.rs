@@ -4,7 +4,7 @@
 mod common;
 
 use common::Rng;
-use common::numbered::{all, delete, forward, key, put};
+use common::numbered::{all, at, backward, delete, forward, key, put};
 use esker::observe::{Statistics, Ticker};
 use esker::{Db, DbIterator, IngestOptions, Options, ReadOptions, Snapshot, SstFileWriter};
 use std::collections::BTreeMap;
@@ -28,23 +28,6 @@ fn open(changes: &str) -> (tempfile::TempDir, Db, Arc<Statistics>) {
     let (options, statistics) = options(changes);
     let db = Db::open(dir.path().join("db"), options).expect("opens");
     (dir, db, statistics)
-}
-
-fn backward(mut it: DbIterator) -> Vec<Vec<u8>> {
-    let mut keys = Vec::new();
-    it.seek_to_last();
-    while it.valid() {
-        keys.push(it.key().to_vec());
-        it.prev();
-    }
-    it.status().expect("walks to the end");
-    keys.reverse();
-    keys
-}
-
-fn at(db: &Db, snapshot: &Snapshot) -> DbIterator {
-    let family = db.default_family_handle();
-    db.iter_opt(&family, ReadOptions::default(), Some(snapshot))
 }
 
 fn inserted(statistics: &Statistics) -> u64 {

@@ -95,25 +95,35 @@ pub(crate) fn children_give_up_descriptors() {
     });
 }
 
+/// A function of a library that is loaded; null where none has it.
+fn symbol(name: &CStr) -> *mut c_void {
+    // SAFETY: the name ends with NUL, and the handle stands for all libraries that are loaded.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}
+
+/// `mallctl(3)` of jemalloc: name, old value and its length, new value and its length.
+type Control = extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
+
+/// The control of jemalloc, where the program brings it.
+fn jemalloc() -> Option<Control> {
+    let control = symbol(c"mallctl");
+    // SAFETY: the function of this name is jemalloc's, which documents its signature.
+    (!control.is_null()).then(|| unsafe { std::mem::transmute(control) })
+}
+
 /// Has the allocator of this process give free pages back: jemalloc, where the program brings it,
 /// else that of glibc. Others are left alone.
 pub(crate) fn give_back_free_pages() {
-    type Control =
-        extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
     type Trim = extern "C" fn(usize) -> c_int;
-    let symbol = |name: &CStr| {
-        // SAFETY: the name ends with NUL, and the handle stands for all libraries that are loaded.
-        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
-    };
-    let (control, trim) = (symbol(c"mallctl"), symbol(c"malloc_trim"));
-    if !control.is_null() {
-        // SAFETY: the function of this name is jemalloc's, which documents its signature.
-        let control: Control = unsafe { std::mem::transmute(control) };
+    if let Some(control) = jemalloc() {
         // 4096 stands for all arenas.
         let none = std::ptr::null_mut();
         control(c"arena.4096.decay".as_ptr(), none, none.cast(), none, 0);
-    } else if !trim.is_null() {
-        // SAFETY: as above; this one is of glibc.
+        return;
+    }
+    let trim = symbol(c"malloc_trim");
+    if !trim.is_null() {
+        // SAFETY: the function of this name is of glibc, which documents its signature.
         let trim: Trim = unsafe { std::mem::transmute(trim) };
         trim(0);
     }
@@ -123,16 +133,8 @@ pub(crate) fn give_back_free_pages() {
 /// and more back at once and has few arenas; jemalloc's purges after a second. Others are left
 /// alone.
 pub(crate) fn keep_few_free_pages() {
-    type Control =
-        extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
-    const PIECE: c_int = 64 << 10;
-    const ARENAS: c_int = 4;
     const PURGE_MS: isize = 1000;
-    // SAFETY: the name ends with NUL, and the handle stands for all libraries that are loaded.
-    let control = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallctl".as_ptr()) };
-    if !control.is_null() {
-        // SAFETY: the function of this name is jemalloc's, which documents its signature.
-        let control: Control = unsafe { std::mem::transmute(control) };
+    if let Some(control) = jemalloc() {
         for name in [c"arenas.dirty_decay_ms", c"arena.0.dirty_decay_ms"] {
             let mut ms = PURGE_MS;
             let (none, new) = (std::ptr::null_mut(), (&raw mut ms).cast());
@@ -140,10 +142,9 @@ pub(crate) fn keep_few_free_pages() {
         }
         return;
     }
-    // SAFETY: mallopt(3) changes limits of the allocator, at any time.
     #[cfg(target_env = "gnu")]
-    unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, PIECE);
-        libc::mallopt(libc::M_ARENA_MAX, ARENAS);
+    for (limit, value) in [(libc::M_MMAP_THRESHOLD, 64 << 10), (libc::M_ARENA_MAX, 4)] {
+        // SAFETY: mallopt(3) changes limits of the allocator, at any time.
+        unsafe { libc::mallopt(limit, value) };
     }
 }

@@ -1,6 +1,6 @@
 //! Keys made of numbers, in their order, and what a database has of them.
 
-use esker::{Db, DbIterator};
+use esker::{Db, DbIterator, ReadOptions, Snapshot};
 
 /// The key of a number below a million.
 pub(crate) fn key(n: u32) -> Vec<u8> {
@@ -36,4 +36,23 @@ pub(crate) fn forward(mut it: DbIterator) -> Vec<Vec<u8>> {
     }
     it.status().expect("walks to the end");
     keys
+}
+
+/// Keys that a walk backward shows, in their order.
+pub(crate) fn backward(mut it: DbIterator) -> Vec<Vec<u8>> {
+    let mut keys = Vec::new();
+    it.seek_to_last();
+    while it.valid() {
+        keys.push(it.key().to_vec());
+        it.prev();
+    }
+    it.status().expect("walks to the end");
+    keys.reverse();
+    keys
+}
+
+/// An iterator over the state of a snapshot.
+pub(crate) fn at(db: &Db, snapshot: &Snapshot) -> DbIterator {
+    let family = db.default_family_handle();
+    db.iter_opt(&family, ReadOptions::default(), Some(snapshot))
 }
