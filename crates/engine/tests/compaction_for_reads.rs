@@ -1,6 +1,6 @@
 //! Reads that search several runs have them merged; see `esker_lsm::read_demand`.
 
-use esker::options::CompactionStyle;
+use esker::options::{CompactionStyle, CompressionType};
 use esker::{Db, Options};
 use std::time::{Duration, Instant};
 
@@ -67,6 +67,32 @@ fn seeks_have_the_runs_of_a_leveled_tree_merged() {
     assert_eq!(shape(&db), (0, 0), "after {seeks} seeks");
     assert!(seeks > 20_000, "reads paid for little: {seeks}");
     assert_eq!(number(&db, "rocksdb.num-files-at-level6"), 1);
+}
+
+#[test]
+fn a_merge_for_reads_has_a_part_for_each_processor() {
+    const VALUE: usize = 4 << 10;
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut options = Options::new().create_if_missing(true);
+    options.family.compression = CompressionType::None;
+    let db = Db::open(dir.path(), options).expect("opened");
+    for round in 0..2 {
+        for n in (round..KEYS).step_by(2) {
+            db.put(key(n), [n as u8; VALUE]).expect("written");
+        }
+        db.flush().expect("flushed");
+    }
+    let begin = Instant::now();
+    while shape(&db).0 > 0 && begin.elapsed() < LONGEST {
+        let mut it = db.iter();
+        for n in 0..1_000 {
+            it.seek(key(n));
+            assert!(it.valid());
+        }
+    }
+    let files = number(&db, "rocksdb.num-files-at-level6");
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    assert_eq!(files, processors.clamp(1, 4) as u64);
 }
 
 #[test]

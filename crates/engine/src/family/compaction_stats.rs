@@ -9,9 +9,6 @@ use esker_files::table::StageTimes;
 use esker_format::Level;
 use esker_sync::{Mutex, Rank};
 
-/// Most levels a family can have.
-const LEVELS: usize = 64;
-
 /// Work of one job, or of all jobs of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CompactionStats {
@@ -128,9 +125,10 @@ impl Pool {
 /// All the work since the database was opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Totals {
-    /// By output level; flushes go to level 0.
-    levels: [CompactionStats; LEVELS],
-    pools: [CompactionStats; 3],
+    /// By output level, up to the deepest that was written; flushes go to level 0.
+    levels: Vec<CompactionStats>,
+    /// By pool, up to the last that worked.
+    pools: Vec<CompactionStats>,
     /// Bytes that all of it wrote.
     bytes_written: u64,
     /// Flushes alone.
@@ -146,7 +144,7 @@ impl Totals {
     }
 
     pub(crate) fn pool(&self, pool: Pool) -> CompactionStats {
-        self.pools[pool as usize]
+        self.pools.get(pool as usize).copied().unwrap_or_default()
     }
 
     /// All compactions, without flushes.
@@ -182,8 +180,8 @@ pub(crate) struct LevelCounters {
 impl Default for LevelCounters {
     fn default() -> Self {
         let none = Totals {
-            levels: [CompactionStats::default(); LEVELS],
-            pools: [CompactionStats::default(); 3],
+            levels: Vec::new(),
+            pools: Vec::new(),
             bytes_written: 0,
             flush: CompactionStats::default(),
             ingested: IngestionCounts::default(),
@@ -195,14 +193,20 @@ impl Default for LevelCounters {
     }
 }
 
+/// Adds to the sum with a number. Sums that nobody added to take no memory: most families never
+/// write to most levels.
+fn add_at(sums: &mut Vec<CompactionStats>, index: usize, work: &CompactionStats) {
+    if sums.len() <= index {
+        sums.resize_with(index + 1, CompactionStats::default);
+    }
+    sums[index] = sums[index].plus(work);
+}
+
 impl LevelCounters {
     fn enter(totals: &mut Totals, level: Level, pool: Pool, work: &CompactionStats) {
-        if let Some(l) = totals.levels.get_mut(level.index()) {
-            *l = l.plus(work);
-            totals.bytes_written += work.bytes_written;
-        }
-        let p = &mut totals.pools[pool as usize];
-        *p = p.plus(work);
+        add_at(&mut totals.levels, level.index(), work);
+        totals.bytes_written += work.bytes_written;
+        add_at(&mut totals.pools, pool as usize, work);
     }
 
     /// Nanoseconds that compactions took a byte, if there were any.
@@ -238,8 +242,8 @@ impl LevelCounters {
     /// Sets everything back to 0.
     pub(crate) fn reset(&self) {
         let mut totals = self.totals.lock();
-        totals.levels = [CompactionStats::default(); LEVELS];
-        totals.pools = [CompactionStats::default(); 3];
+        totals.levels.clear();
+        totals.pools.clear();
         totals.bytes_written = 0;
         totals.flush = CompactionStats::default();
         totals.ingested = IngestionCounts::default();

@@ -47,6 +47,11 @@ use esker_sync::atomic::AtomicBool;
 use esker_sync::{Arc, Mutex, Rank};
 use std::collections::VecDeque;
 
+/// Most parts of a merge that reads have paid for, unless `max_subcompactions` allows more.
+const READ_PARTS_MOST: usize = 4;
+/// Least bytes of such a part.
+const READ_PART_LEAST: u64 = 2 << 20;
+
 /// A plan that was registered as running.
 #[derive(Debug)]
 pub(crate) struct CompactionTask {
@@ -526,15 +531,30 @@ impl Rewrite {
         done
     }
 
+    /// Most parts of a merge that reads have paid for. They pay until it ends, and one thread among
+    /// many readers has a small share of the processors.
+    fn read_parts(&self) -> usize {
+        let asked = self.core.services.options.load().max_subcompactions as usize;
+        let processors = self.core.services.env.executor.parallelism();
+        asked.max(processors.min(READ_PARTS_MOST))
+    }
+
     /// Where the plan is cut into parts; empty when it runs as one.
     fn boundaries(&self) -> Result<Vec<Vec<u8>>> {
+        let for_reads = self.plan.reason == CompactionReason::ReadTriggered;
         let most = match self.plan.max_subcompactions {
-            0 => self.core.services.options.load().max_subcompactions,
-            asked => asked,
-        } as usize;
+            0 if for_reads => self.read_parts(),
+            0 => self.core.services.options.load().max_subcompactions as usize,
+            asked => asked as usize,
+        };
+        let least = match for_reads {
+            true => self.plan.max_output_file_size.min(READ_PART_LEAST),
+            false => self.plan.max_output_file_size,
+        };
         let style = self.family.options.load().compaction_style;
         let wide = self.plan.start_level() == Level::L0
             || self.plan.manual
+            || for_reads
             || style == CompactionStyle::Universal;
         if most < 2 || !wide || self.plan.output_level == Level::L0 {
             return Ok(Vec::new());
@@ -557,7 +577,7 @@ impl Rewrite {
             &self.family.order,
             anchors,
             most,
-            self.plan.max_output_file_size,
+            least,
         ))
     }
 

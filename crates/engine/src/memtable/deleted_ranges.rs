@@ -29,8 +29,9 @@ use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicBool, Ordering, fence};
 use esker_sync::{Arc, ArcSwap, Mutex, Rank};
 
-/// Each new range copies the list: it stays short enough for that.
 const MOST_RANGES: usize = 4096;
+/// Most ranges of a piece. A new range copies one piece and the pointers to the others.
+const PIECE_MOST: usize = 64;
 /// A range is made of so many others that writers may mark.
 const MOST_MARKS: usize = 4;
 
@@ -55,9 +56,9 @@ impl KeptRange {
     }
 }
 
-/// Ranges in order; none overlaps another.
-#[derive(Debug, Default)]
-struct RangeList {
+/// Neighbouring ranges of a list, in order; at least one.
+#[derive(Debug)]
+struct RangePiece {
     ranges: Vec<Arc<KeptRange>>,
     /// How all ranges begin and end; then the next eight bytes of the end of each, where keys are
     /// in plain byte order.
@@ -73,20 +74,21 @@ fn head(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-impl RangeList {
+impl RangePiece {
     fn new(ranges: Vec<Arc<KeptRange>>, order: &KeyOrder) -> Self {
         let ends = (ranges.first(), ranges.last());
         let (Some(first), Some(last), true) = (ends.0, ends.1, order.is_bytewise()) else {
-            return RangeList {
+            return RangePiece {
                 ranges,
-                ..RangeList::default()
+                prefix: Vec::new(),
+                heads: Vec::new(),
             };
         };
         let pairs = first.range.begin.iter().zip(&last.range.end);
         let same = pairs.take_while(|(a, b)| a == b).count();
         let prefix = first.range.begin[..same].to_vec();
         let heads = ranges.iter().map(|kept| head(&kept.range.end[same..]));
-        RangeList {
+        RangePiece {
             heads: heads.collect(),
             prefix,
             ranges,
@@ -108,10 +110,79 @@ impl RangeList {
         from + self.ranges[from..upto].partition_point(is_before)
     }
 
+    fn begins_before(&self, key: &[u8], order: &KeyOrder) -> bool {
+        let first = self.ranges.first();
+        first.is_some_and(|kept| order.compare(&kept.range.begin, key).is_lt())
+    }
+
+    fn ends_after(&self, key: &[u8], order: &KeyOrder) -> bool {
+        let last = self.ranges.last();
+        last.is_some_and(|kept| order.compare(&kept.range.end, key).is_gt())
+    }
+}
+
+/// Ranges in order; none overlaps another.
+#[derive(Debug, Default)]
+struct RangeList {
+    pieces: Vec<Arc<RangePiece>>,
+}
+
+impl RangeList {
+    fn new(ranges: &[Arc<KeptRange>], order: &KeyOrder) -> Self {
+        let pieces = ranges.chunks(PIECE_MOST);
+        let pieces = pieces.map(|part| Arc::new(RangePiece::new(part.to_vec(), order)));
+        RangeList {
+            pieces: pieces.collect(),
+        }
+    }
+
+    fn ranges(&self) -> impl Iterator<Item = &Arc<KeptRange>> {
+        self.pieces.iter().flat_map(|piece| &piece.ranges)
+    }
+
+    /// The index of the first piece that ends after `key`.
+    fn first_piece(&self, key: &[u8], order: &KeyOrder) -> usize {
+        self.pieces
+            .partition_point(|piece| !piece.ends_after(key, order))
+    }
+
     fn holding(&self, key: &[u8], order: &KeyOrder) -> Option<&Arc<KeptRange>> {
-        let kept = self.ranges.get(self.first_ending_after(key, order))?;
+        let piece = self.pieces.get(self.first_piece(key, order))?;
+        let kept = piece.ranges.get(piece.first_ending_after(key, order))?;
         let begins = order.compare(&kept.range.begin, key).is_le();
         begins.then_some(kept)
+    }
+
+    /// The pieces that a range overlaps, or the one that a range between pieces goes into.
+    fn touched(&self, range: &DeletedRange, order: &KeyOrder) -> std::ops::Range<usize> {
+        let first = self.first_piece(&range.begin, order);
+        let overlapped = self.pieces[first..]
+            .iter()
+            .take_while(|piece| piece.begins_before(&range.end, order));
+        match overlapped.count() {
+            0 => {
+                let first = first.min(self.pieces.len().saturating_sub(1));
+                first..self.pieces.len().min(first + 1)
+            }
+            count => first..first + count,
+        }
+    }
+
+    /// The list with the ranges of the pieces `at` replaced.
+    fn replaced(
+        &self,
+        at: std::ops::Range<usize>,
+        ranges: &[Arc<KeptRange>],
+        order: &KeyOrder,
+    ) -> Self {
+        let parts = ranges.len().div_ceil(PIECE_MOST).max(1);
+        let new = ranges.chunks(ranges.len().div_ceil(parts).max(1));
+        let new = new.map(|part| Arc::new(RangePiece::new(part.to_vec(), order)));
+        let mut pieces = Vec::with_capacity(self.pieces.len() + 1);
+        pieces.extend_from_slice(&self.pieces[..at.start]);
+        pieces.extend(new);
+        pieces.extend_from_slice(&self.pieces[at.end..]);
+        RangeList { pieces }
     }
 }
 
@@ -205,11 +276,11 @@ impl DeletedRanges {
         if marks.is_empty() {
             marks.push(Arc::new(AtomicBool::new(false)));
         }
-        let first = list.first_ending_after(&range.begin, &self.order);
-        let overlapped = list.ranges[first..].iter().take_while(|kept| {
-            let begin = &kept.range.begin;
-            self.order.compare(begin, &range.end).is_lt()
-        });
+        let touched = &list.pieces[list.touched(range, &self.order)];
+        let touched = touched.iter().flat_map(|piece| &piece.ranges);
+        let mut overlapped = touched
+            .clone()
+            .filter(|kept| self.is_overlapping(&kept.range, range));
         let gives_way = |kept: &Arc<KeptRange>| {
             let is_inside = self.order.compare(&kept.range.begin, &range.begin).is_ge()
                 && self.order.compare(&kept.range.end, &range.end).is_le();
@@ -218,7 +289,10 @@ impl DeletedRanges {
                 || (is_inside && kept.place.snapshot <= place.snapshot)
         };
         let is_free = overlapped.clone().all(gives_way);
-        let is_room = list.ranges.len() < MOST_RANGES || overlapped.count() > 0;
+        let count: usize = list.pieces.iter().map(|piece| piece.ranges.len()).sum();
+        let is_room = count < MOST_RANGES
+            || overlapped.next().is_some()
+            || touched.clone().any(|kept| !self.is_of_use(kept, place));
         (is_free && is_room && marks.len() <= MOST_MARKS).then(|| KeptRange {
             range: Arc::new(range.clone()),
             place: *place,
@@ -227,7 +301,17 @@ impl DeletedRanges {
         })
     }
 
-    /// Publishes the ranges of `old` that are usable and not in `range`, with `kept`.
+    fn is_overlapping(&self, a: &DeletedRange, b: &DeletedRange) -> bool {
+        self.order.compare(&a.begin, &b.end).is_lt() && self.order.compare(&b.begin, &a.end).is_lt()
+    }
+
+    /// Returns whether later readers can use a range.
+    fn is_of_use(&self, kept: &KeptRange, place: &ReaderPlace) -> bool {
+        kept.is_usable() && kept.place.epoch == place.epoch
+    }
+
+    /// Publishes the ranges of `old` that are not in `range`, with `kept`. Those beside it that are
+    /// of no use are left out; others stay until a range comes to their piece.
     fn publish(
         &self,
         old: &RangeList,
@@ -235,22 +319,24 @@ impl DeletedRanges {
         range: &DeletedRange,
         kept: Option<&Arc<KeptRange>>,
     ) {
+        let at = old.touched(range, &self.order);
+        let touched = old.pieces[at.clone()]
+            .iter()
+            .flat_map(|piece| &piece.ranges);
         let stays = |other: &&Arc<KeptRange>| {
-            let is_apart = self.order.compare(&other.range.end, &range.begin).is_le()
-                || self.order.compare(&other.range.begin, &range.end).is_ge();
-            is_apart && other.is_usable() && other.place.epoch == place.epoch
+            !self.is_overlapping(&other.range, range) && self.is_of_use(other, place)
         };
-        let mut list = Vec::with_capacity(old.ranges.len() + 1);
-        list.extend(old.ranges.iter().filter(stays).cloned());
+        let mut ranges: Vec<_> = touched.filter(stays).cloned().collect();
         if let Some(kept) = kept {
             let is_before = |other: &Arc<KeptRange>| {
                 let end = &other.range.end;
                 self.order.compare(end, &range.begin).is_le()
             };
-            list.insert(list.partition_point(is_before), Arc::clone(kept));
+            ranges.insert(ranges.partition_point(is_before), Arc::clone(kept));
         }
+        let list = old.replaced(at, &ranges, &self.order);
         self.is_any.store(true, Ordering::SeqCst);
-        self.list.store(Arc::new(RangeList::new(list, &self.order)));
+        self.list.store(Arc::new(list));
     }
 
     /// The parts of a range that no known one has.
@@ -280,8 +366,9 @@ impl DeletedRanges {
             return;
         }
         let list = before.list.load();
-        let usable = list.ranges.iter().filter(|kept| kept.is_usable());
-        let list = RangeList::new(usable.cloned().collect(), &self.order);
+        let usable = list.ranges().filter(|kept| kept.is_usable());
+        let usable: Vec<_> = usable.cloned().collect();
+        let list = RangeList::new(&usable, &self.order);
         self.is_any.store(true, Ordering::SeqCst);
         self.list.store(Arc::new(list));
     }
@@ -302,3 +389,6 @@ impl KnownRanges for DeletedRanges {
         (serves && kept.is_usable()).then(|| Arc::clone(&kept.range))
     }
 }
+
+#[cfg(test)]
+mod tests;
