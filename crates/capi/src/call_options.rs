@@ -5,6 +5,7 @@
 use crate::boundary::{attempt, bytes, call, destroy, exclusive, give, put, quiet, shared};
 use crate::db::database;
 use crate::*;
+use esker::options::BlobGarbageCollectionPolicy;
 use esker::{
     CompactRangeOptions, FlushOptions, ReadOptions, Snapshot, WaitForCompactOptions, WriteOptions,
 };
@@ -140,6 +141,12 @@ impl rocksdb_compactoptions_t {
         let mut out = self.compact.clone();
         // A number below 0 is no path, and is refused as one that is too large.
         out.target_path_id = u32::try_from(self.target_path_id).unwrap_or(u32::MAX);
+        out.blob_garbage_collection_policy = match self.blob_garbage_collection_policy {
+            0 => BlobGarbageCollectionPolicy::Force,
+            1 => BlobGarbageCollectionPolicy::Disable,
+            _ => BlobGarbageCollectionPolicy::UseDefault,
+        };
+        out.blob_garbage_collection_age_cutoff = self.blob_garbage_collection_age_cutoff;
         out
     }
 }

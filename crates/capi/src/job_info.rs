@@ -9,8 +9,8 @@ use crate::lent::{
 };
 use crate::*;
 use esker::observe::{
-    CompactionFigures, CompactionFile, CompactionInfo, CompactionReason, FlushInfo, FlushReason,
-    IngestInfo, MemtableInfo, StallCondition, StallInfo, SubcompactionInfo,
+    BlobFileShare, CompactionFigures, CompactionFile, CompactionInfo, CompactionReason, FlushInfo,
+    FlushReason, IngestInfo, MemtableInfo, StallCondition, StallInfo, SubcompactionInfo,
 };
 use esker::{Error, ErrorKind};
 use esker_format::{FileNo, file_name};
@@ -25,6 +25,7 @@ pub struct rocksdb_flushjobinfo_t {
     path: Text,
     table: rocksdb_table_properties_t,
     thread: u64,
+    blobs: Vec<rocksdb_blob_file_addition_info_t>,
 }
 
 impl rocksdb_flushjobinfo_t {
@@ -37,6 +38,7 @@ impl rocksdb_flushjobinfo_t {
             path: Text::new(path.unwrap_or_default()),
             table: table.map_or_else(Default::default, rocksdb_table_properties_t::new),
             thread: callbacks::thread_id(),
+            blobs: additions(&info.blob_files),
         }
     }
 }
@@ -74,8 +76,8 @@ read_numbers!(rocksdb_flushjobinfo_t;
     rocksdb_flushjobinfo_smallest_seqno: u64 = |f| f.info.smallest_seq.0,
     rocksdb_flushjobinfo_largest_seqno: u64 = |f| f.info.largest_seq.0,
     rocksdb_flushjobinfo_flush_reason: u32 = |f| flush_reason(f.info.reason),
-    rocksdb_flushjobinfo_blob_compression_type: u32 = |_f| 0,
-    rocksdb_flushjobinfo_blob_file_addition_infos_count: usize = |_f| 0,
+    rocksdb_flushjobinfo_blob_compression_type: u32 = |f| u32::from(f.info.blob_compression.number()),
+    rocksdb_flushjobinfo_blob_file_addition_infos_count: usize = |f| f.blobs.len(),
 );
 lend_texts!(rocksdb_flushjobinfo_t;
     rocksdb_flushjobinfo_cf_name = |f| &f.name,
@@ -85,19 +87,36 @@ lend_objects!(rocksdb_flushjobinfo_t;
     rocksdb_flushjobinfo_table_properties: rocksdb_table_properties_t = |f| &f.table,
 );
 lend_members!(rocksdb_flushjobinfo_t;
-    rocksdb_flushjobinfo_blob_file_addition_info_at: rocksdb_blob_file_addition_info_t = |_f| &[],
+    rocksdb_flushjobinfo_blob_file_addition_info_at: rocksdb_blob_file_addition_info_t = |f| &f.blobs,
 );
 
-/// A blob file that a job wrote. None does.
+/// A blob file that a job wrote.
 pub struct rocksdb_blob_file_addition_info_t {
     path: Text,
     numbers: [u64; 3],
 }
 
-/// Garbage that a job left in a blob file. None is told of.
+/// Garbage that a job left in a blob file.
 pub struct rocksdb_blob_file_garbage_info_t {
     path: Text,
     numbers: [u64; 3],
+}
+
+fn told(share: &BlobFileShare) -> (Text, [u64; 3]) {
+    let path = Text::new(share.file.as_os_str().as_bytes());
+    (path, [share.file_no.0, share.blobs, share.blob_bytes])
+}
+
+fn additions(files: &[BlobFileShare]) -> Vec<rocksdb_blob_file_addition_info_t> {
+    let told = files.iter().map(told);
+    told.map(|(path, numbers)| rocksdb_blob_file_addition_info_t { path, numbers })
+        .collect()
+}
+
+fn garbage(files: &[BlobFileShare]) -> Vec<rocksdb_blob_file_garbage_info_t> {
+    let told = files.iter().map(told);
+    told.map(|(path, numbers)| rocksdb_blob_file_garbage_info_t { path, numbers })
+        .collect()
 }
 
 read_numbers!(rocksdb_blob_file_addition_info_t;
@@ -135,6 +154,10 @@ pub struct rocksdb_compaction_job_stats_t {
     elapsed_us: u64,
     input_bytes: u64,
     output_bytes: u64,
+    /// Blob files that were written.
+    blob_outputs: usize,
+    /// Bytes of their records.
+    blob_output_bytes: u64,
     inputs: usize,
     inputs_at_output: usize,
     outputs: usize,
@@ -159,14 +182,14 @@ read_numbers!(rocksdb_compaction_job_stats_t;
     rocksdb_compaction_job_stats_num_filtered_input_files_at_output_level: usize = |_s| 0,
     rocksdb_compaction_job_stats_num_output_records: u64 = |s| s.figures.output_entries,
     rocksdb_compaction_job_stats_num_output_files: usize = |s| s.outputs,
-    rocksdb_compaction_job_stats_num_output_files_blob: usize = |_s| 0,
+    rocksdb_compaction_job_stats_num_output_files_blob: usize = |s| s.blob_outputs,
     rocksdb_compaction_job_stats_is_full_compaction: c_uchar = |s| c_uchar::from(s.is_full),
     rocksdb_compaction_job_stats_is_manual_compaction: c_uchar = |s| c_uchar::from(s.is_manual),
     rocksdb_compaction_job_stats_is_remote_compaction: c_uchar = |_s| 0,
     rocksdb_compaction_job_stats_total_input_bytes: u64 = |s| s.input_bytes,
     rocksdb_compaction_job_stats_total_blob_bytes_read: u64 = |s| s.figures.blob_bytes_read,
     rocksdb_compaction_job_stats_total_output_bytes: u64 = |s| s.output_bytes,
-    rocksdb_compaction_job_stats_total_output_bytes_blob: u64 = |_s| 0,
+    rocksdb_compaction_job_stats_total_output_bytes_blob: u64 = |s| s.blob_output_bytes,
     rocksdb_compaction_job_stats_total_skipped_input_bytes: u64 = |_s| 0,
     rocksdb_compaction_job_stats_num_records_replaced: u64 = |s| s.figures.replaced_entries,
     rocksdb_compaction_job_stats_total_input_raw_key_bytes: u64 = |s| s.figures.input_key_bytes,
@@ -200,6 +223,9 @@ pub struct rocksdb_compactionjobinfo_t {
     error: Option<Error>,
     inputs: Vec<rocksdb_compaction_file_info_t>,
     outputs: Vec<rocksdb_compaction_file_info_t>,
+    blob_files: Vec<rocksdb_blob_file_addition_info_t>,
+    blob_garbage: Vec<rocksdb_blob_file_garbage_info_t>,
+    blob_compression: u32,
     input_paths: Vec<Text>,
     output_paths: Vec<Text>,
     table_paths: Vec<Text>,
@@ -273,6 +299,9 @@ impl rocksdb_compactionjobinfo_t {
             error: info.error.clone(),
             inputs: file_infos(&info.inputs),
             outputs: file_infos(&info.outputs),
+            blob_files: additions(&info.blob_files),
+            blob_garbage: garbage(&info.blob_garbage),
+            blob_compression: u32::from(info.blob_compression.number()),
             input_paths: paths(&info.inputs),
             output_paths: paths(&info.outputs),
             table_paths,
@@ -282,6 +311,8 @@ impl rocksdb_compactionjobinfo_t {
                 elapsed_us: info.elapsed_us,
                 input_bytes: info.input_bytes,
                 output_bytes: info.output_bytes,
+                blob_outputs: info.blob_files.len(),
+                blob_output_bytes: info.blob_files.iter().map(|b| b.blob_bytes).sum(),
                 inputs: info.inputs.len(),
                 inputs_at_output: info.inputs.iter().filter(at_output).count(),
                 outputs: info.outputs.len(),
@@ -316,7 +347,7 @@ read_numbers!(rocksdb_compactionjobinfo_t;
     rocksdb_compactionjobinfo_output_level: c_int = |c| c.levels.1,
     rocksdb_compactionjobinfo_compaction_reason: u32 = |c| c.reason,
     rocksdb_compactionjobinfo_compression: u32 = |c| c.compression,
-    rocksdb_compactionjobinfo_blob_compression_type: u32 = |_c| 0,
+    rocksdb_compactionjobinfo_blob_compression_type: u32 = |c| c.blob_compression,
     rocksdb_compactionjobinfo_aborted: c_uchar = |c| is_aborted(&c.error),
     rocksdb_compactionjobinfo_input_files_count: usize = |c| c.input_paths.len(),
     rocksdb_compactionjobinfo_output_files_count: usize = |c| c.output_paths.len(),
@@ -331,8 +362,8 @@ read_numbers!(rocksdb_compactionjobinfo_t;
     rocksdb_compactionjobinfo_input_file_infos_count: usize = |c| c.inputs.len(),
     rocksdb_compactionjobinfo_output_file_infos_count: usize = |c| c.outputs.len(),
     rocksdb_compactionjobinfo_table_properties_count: usize = |c| c.tables.len(),
-    rocksdb_compactionjobinfo_blob_file_addition_infos_count: usize = |_c| 0,
-    rocksdb_compactionjobinfo_blob_file_garbage_infos_count: usize = |_c| 0,
+    rocksdb_compactionjobinfo_blob_file_addition_infos_count: usize = |c| c.blob_files.len(),
+    rocksdb_compactionjobinfo_blob_file_garbage_infos_count: usize = |c| c.blob_garbage.len(),
 );
 lend_texts!(rocksdb_compactionjobinfo_t;
     rocksdb_compactionjobinfo_cf_name = |c| &c.name,
@@ -349,8 +380,8 @@ lend_members!(rocksdb_compactionjobinfo_t;
     rocksdb_compactionjobinfo_input_file_info_at: rocksdb_compaction_file_info_t = |c| &c.inputs,
     rocksdb_compactionjobinfo_output_file_info_at: rocksdb_compaction_file_info_t = |c| &c.outputs,
     rocksdb_compactionjobinfo_table_properties_value_at: rocksdb_table_properties_t = |c| &c.tables,
-    rocksdb_compactionjobinfo_blob_file_addition_info_at: rocksdb_blob_file_addition_info_t = |_c| &[],
-    rocksdb_compactionjobinfo_blob_file_garbage_info_at: rocksdb_blob_file_garbage_info_t = |_c| &[],
+    rocksdb_compactionjobinfo_blob_file_addition_info_at: rocksdb_blob_file_addition_info_t = |c| &c.blob_files,
+    rocksdb_compactionjobinfo_blob_file_garbage_info_at: rocksdb_blob_file_garbage_info_t = |c| &c.blob_garbage,
 );
 report_errors!(rocksdb_compactionjobinfo_t;
     rocksdb_compactionjobinfo_status = |c| &c.error,
@@ -414,7 +445,7 @@ read_numbers!(rocksdb_subcompactionjobinfo_t;
     rocksdb_subcompactionjobinfo_output_level: c_int = |s| c_int::from(s.info.output_level.0),
     rocksdb_subcompactionjobinfo_compaction_reason: u32 = |s| compaction_reason(s.info.reason),
     rocksdb_subcompactionjobinfo_compression: u32 = |s| u32::from(s.info.compression.number()),
-    rocksdb_subcompactionjobinfo_blob_compression_type: u32 = |_s| 0,
+    rocksdb_subcompactionjobinfo_blob_compression_type: u32 = |s| u32::from(s.info.blob_compression.number()),
 );
 lend_texts!(rocksdb_subcompactionjobinfo_t;
     rocksdb_subcompactionjobinfo_cf_name = |s| &s.name,

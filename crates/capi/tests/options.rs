@@ -444,7 +444,6 @@ fn what_only_makes_a_difference_to_speed_is_taken() {
     rocksdb_options_set_memtable_vector_rep(options);
     rocksdb_options_set_hash_link_list_rep(options, 1000);
     rocksdb_options_set_hash_skip_list_rep(options, 1000, 4, 4);
-    rocksdb_options_set_enable_blob_files(options, 1);
     rocksdb_options_set_row_cache(options, null_mut());
     let db = fine(|e| rocksdb_open(options, path(dir.path()).as_ptr(), e));
     put(db, "a", "1");

@@ -102,7 +102,10 @@ fn checked(dir: &Path) -> BTreeSet<String> {
 fn the_events_of_a_database_are_as_described() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("db");
-    let options = || Options::new().create_if_missing(true);
+    let options = || {
+        let options = Options::new().create_if_missing(true);
+        options.set("enable_blob_files", "true").expect("exists")
+    };
     let db = Db::open(&path, options()).expect("opens");
     let hostile = "a \"family\"\\\n\u{1}\u{1f980}";
     let family = db

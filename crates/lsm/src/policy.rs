@@ -165,6 +165,15 @@ impl Default for FifoSettings {
     }
 }
 
+/// From how much garbage on the oldest blob files are left by compactions of their own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ForcedBlobGc {
+    /// The share of the blob files that is looked at, oldest first.
+    pub age_cutoff: f64,
+    /// The share of garbage in their bytes.
+    pub threshold: f64,
+}
+
 /// Gives the rows of the picker's options to the macro `$then`, before `$rest`.
 ///
 /// A row is an option of a family, as the catalogue of options has it, then the type of its value
@@ -267,6 +276,8 @@ macro_rules! declare_policy {
             pub allow_trivial_move: bool,
             /// Bytes aimed at for each path of the family's tables; empty where there is one.
             pub path_targets: Vec<u64>,
+            /// When garbage in blob files starts compactions; `None` for never.
+            pub forced_blob_gc: Option<ForcedBlobGc>,
         }
 
         impl Default for Policy {
@@ -276,6 +287,7 @@ macro_rules! declare_policy {
                     stall_triggers: StallTriggers::new((20, 36), (64 << 30, 256 << 30)),
                     allow_trivial_move: true,
                     path_targets: Vec::new(),
+                    forced_blob_gc: None,
                 }
             }
         }

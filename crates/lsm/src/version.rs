@@ -6,6 +6,7 @@
 //! `Send + Sync`.
 
 use crate::file::{FileMeta, compare_boundary};
+use crate::policy::ForcedBlobGc;
 use esker_format::key::{ValueType, user_key};
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq};
 use std::collections::BTreeMap;
@@ -249,6 +250,12 @@ pub struct BlobFile {
     pub linked_tables: u64,
 }
 
+/// How many of `count` blob files make up the share `age_cutoff` of the oldest.
+fn oldest_part(count: usize, age_cutoff: f64) -> usize {
+    // A float beyond the range converts to the nearest number.
+    ((age_cutoff * count as f64) as usize).min(count)
+}
+
 /// A family's tree.
 #[derive(Clone, Debug)]
 pub struct Version {
@@ -321,6 +328,24 @@ impl Version {
         let below = self.levels.iter().skip(1);
         self.level(Level::L0).len() + below.filter(|l| !l.is_empty()).count()
     }
+    /// The first blob file that is not among the oldest, of which there are `age_cutoff` of all.
+    pub fn blob_cutoff(&self, age_cutoff: f64) -> FileNo {
+        let first = oldest_part(self.blobs.len(), age_cutoff);
+        let after = self.blobs.keys().nth(first).copied();
+        after.unwrap_or(FileNo(u64::MAX))
+    }
+
+    /// The oldest blob file, when compactions are to leave it because of the garbage in the oldest
+    /// ones together.
+    pub fn forced_blob_gc(&self, gc: &ForcedBlobGc) -> Option<FileNo> {
+        let count = oldest_part(self.blobs.len(), gc.age_cutoff);
+        let oldest = || self.blobs.values().take(count);
+        let first = oldest().next()?.number;
+        let sum = |of: fn(&BlobFile) -> u64| oldest().map(|b| of(b) as f64).sum::<f64>();
+        let (all, garbage) = (sum(|b| b.total_bytes), sum(|b| b.garbage_bytes));
+        (garbage >= all * gc.threshold).then_some(first)
+    }
+
     /// Blob files by number.
     pub fn blob_files(&self) -> &BTreeMap<FileNo, Arc<BlobFile>> {
         &self.blobs

@@ -6,7 +6,7 @@
 
 use crate::model::drive::Session;
 use crate::model::judge::{self, Violation, ViolationKind, violation};
-use crate::model::probe::{self, HeldSnapshots};
+use crate::model::probe::{self, HeldIterators, HeldSnapshots};
 use crate::model::settings::{DIR, Settings};
 use crate::model::state::State;
 use crate::rng::Rng;
@@ -40,10 +40,12 @@ fn play(world: &SimEnv, seed: u64, counts: &mut Counts) -> Result<(), Violation>
     let opened = Session::open(world, &settings, &disk, State::default(), seed);
     let mut session = opened.map_err(|e| violation(ViolationKind::Unopenable, e.to_string()))?;
     let (mut held, mut rng) = (HeldSnapshots::default(), Rng::new(seed ^ 0x6c6f_6f6b));
+    let mut iterators = HeldIterators::new(seed);
     second_opener(world, &session, &settings)?;
     session.begin().map_err(broken("begin"))?;
     for step in 0..STEPS {
         session.run(1).map_err(broken("step"))?;
+        iterators.look(&mut session)?;
         if rng.one_in(3) {
             probe::look(&mut session, &mut held, &mut rng)?;
             counts.looks += 1;
@@ -53,7 +55,7 @@ fn play(world: &SimEnv, seed: u64, counts: &mut Counts) -> Result<(), Violation>
             counts.looks += 1;
         }
     }
-    drop(held);
+    drop((held, iterators));
     drop(session.finish());
     Ok(())
 }

@@ -144,6 +144,10 @@ catalogue! {
     UncertainFilesGone, "uncertain-files-gone", Faults, Manifest, "Tables are deleted that a failed write may have put into the MANIFEST.";
     TableNotSynced, "table-not-synced", Crashes, Tables, "A new table is listed before it is synced.";
     TableDirNotSynced, "table-dir-not-synced", Crashes, Tables, "A new table is listed before its name is synced.";
+    BlobFooterUnsynced, "blob-footer-unsynced", Crashes, Tables, "A blob file is listed before its end is synced.";
+    BlobGarbageTwice, "blob-garbage-twice", Model, Tables, "A compaction counts what it drops of a blob file twice.";
+    BlobLinkUnsaid, "blob-link-unsaid", Model, Tables, "A table does not say which blob file is its oldest.";
+    BlobDeletedWhileRead, "blob-deleted-while-read", Model, Tables, "A blob file goes while readers of older versions need it.";
     InputsGoneFirst, "inputs-gone-first", Crashes, Tables, "A compaction deletes its inputs before its result is listed.";
     ReadStatusUnread, "read-status-unread", Faults, Tables, "A compaction takes a failed read for the end of its input.";
     SnapshotForgotten, "snapshot-forgotten", Model, Tables, "A compaction drops versions that a snapshot sees.";

@@ -90,7 +90,14 @@ pub(crate) unsafe extern "C" fn flush_completed(
     let path = name_of(rocksdb_flushjobinfo_file_path, info);
     let number = rocksdb_flushjobinfo_file_number(info);
     assert!(path.ends_with(&format!("{number:06}.sst")), "{path}");
-    assert!(rocksdb_flushjobinfo_blob_file_addition_info_at(info, 0).is_null());
+    assert_eq!(rocksdb_flushjobinfo_blob_compression_type(info), 4);
+    assert_eq!(rocksdb_flushjobinfo_blob_file_addition_infos_count(info), 1);
+    let blobs = rocksdb_flushjobinfo_blob_file_addition_info_at(info, 0);
+    assert_eq!(rocksdb_blob_file_addition_info_total_blob_count(blobs), 3);
+    let mut len = 0;
+    let path = rocksdb_blob_file_addition_info_blob_file_path(blobs, &mut len);
+    assert!(slice(path, len).ends_with(b".blob"));
+    assert!(rocksdb_flushjobinfo_blob_file_addition_info_at(info, 1).is_null());
     state(pointer).note("flush completed".to_owned());
 }
 
@@ -125,6 +132,21 @@ pub(crate) unsafe extern "C" fn compaction_completed(
     let output = rocksdb_compactionjobinfo_output_file_info_at(info, 0);
     let level = rocksdb_compactionjobinfo_output_level(info);
     assert_eq!(rocksdb_compaction_file_info_level(output), level);
+    assert_eq!(rocksdb_compaction_job_stats_num_output_files_blob(stats), 0);
+    assert_eq!(
+        rocksdb_compactionjobinfo_blob_file_addition_infos_count(info),
+        0
+    );
+    assert_eq!(
+        rocksdb_compactionjobinfo_blob_file_garbage_infos_count(info),
+        1
+    );
+    let garbage = rocksdb_compactionjobinfo_blob_file_garbage_info_at(info, 0);
+    assert_eq!(
+        rocksdb_blob_file_garbage_info_garbage_blob_count(garbage),
+        3
+    );
+    assert!(rocksdb_blob_file_garbage_info_garbage_blob_bytes(garbage) > 3 * 34);
     assert!(get(db, "k2").is_some());
     state(pointer).note("compaction completed".to_owned());
 }
@@ -157,6 +179,8 @@ fn listeners_hear_of_each_job_and_may_ask_the_database() {
     let silent = State::new();
     let opts = options();
     rocksdb_options_set_disable_auto_compactions(opts, 1);
+    rocksdb_options_set_enable_blob_files(opts, 1);
+    rocksdb_options_set_blob_compression_type(opts, 4);
     let listener = rocksdb_eventlistener_create(
         own.pointer(),
         Some(destructor),

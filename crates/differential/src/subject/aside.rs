@@ -399,7 +399,7 @@ impl LibraryState {
             said.push(format!("{name} {value}"));
         }
         said.push(self.digest_family(family));
-        // Ours puts values into tables, and keeps blob files until nothing in them is needed.
+        // Both write blob files, which end where their jobs do.
         let sizes = if self.has_blobs(family) {
             Vec::new()
         } else {

@@ -110,6 +110,10 @@ impl Trees {
         for (number, _) in &purged.tables {
             self.services.table_deleted(*number);
         }
+        for (number, path) in &purged.blobs {
+            let failed = purged.error_of(path);
+            (self.services).blob_file_deleted(*number, path, failed.as_ref());
+        }
         self.tell_failed(purged);
         if purged.tables.is_empty() {
             return;

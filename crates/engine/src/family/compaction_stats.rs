@@ -22,6 +22,8 @@ pub(crate) struct CompactionStats {
     pub(crate) bytes_written: u64,
     /// Bytes of those before compression.
     pub(crate) bytes_written_raw: u64,
+    /// Bytes of the records of blob files written.
+    pub(crate) bytes_written_blob: u64,
     /// Bytes of files that changed their level without being rewritten.
     pub(crate) bytes_moved: u64,
     /// Time from start to installation.
@@ -53,6 +55,7 @@ impl CompactionStats {
             bytes_read_blob: f(self.bytes_read_blob, other.bytes_read_blob),
             bytes_written: f(self.bytes_written, other.bytes_written),
             bytes_written_raw: f(self.bytes_written_raw, other.bytes_written_raw),
+            bytes_written_blob: f(self.bytes_written_blob, other.bytes_written_blob),
             bytes_moved: f(self.bytes_moved, other.bytes_moved),
             micros: f(self.micros, other.micros),
             cpu_micros: f(self.cpu_micros, other.cpu_micros),
@@ -81,6 +84,11 @@ impl CompactionStats {
     fn pace(&self) -> Option<f64> {
         let micros = self.micros.max(self.cpu_micros);
         (self.bytes_in > 0).then(|| micros as f64 * 1_000.0 / self.bytes_in as f64)
+    }
+
+    /// Everything written.
+    pub(crate) fn all_written(&self) -> u64 {
+        self.bytes_written + self.bytes_written_blob
     }
 
     /// Everything read.

@@ -6,51 +6,35 @@
 //! and its status looked at; the number of entries read is compared with what the files' properties
 //! say before anything is installed.
 
-use super::Step;
 use super::clip::ClippedCursor;
-use super::events::{CompactionResult, SubcompactionEvent, figures, output_compression};
-use super::lifetime;
+use super::events::{CompactionResult, figures};
 use super::merge_yield::{MergeYield, may_yield};
-use super::output::{
-    OutputSpec, Outputs, Placement, codec_for, compression_for, discard, discard_uncommitted,
-    paths_of, temperature_for,
-};
-use super::read_ahead;
+use super::output::{Placement, codec_for, discard, discard_uncommitted, paths_of};
+pub(crate) use super::rewrite::CompactionOverrides;
+use super::rewrite::{Rewrite, discard_parts, partitions, side_by_side};
 use super::statistics::{self, CpuTime, JobGuard};
 use super::subcompaction::{Part, PartOutput};
-use super::thread_class::ThreadClass;
+use super::{Step, blobs};
 use crate::core::{Core, Trees};
 use crate::family::backpressure::drain::Progress;
 use crate::family::{CompactionStats, Family};
-use crate::observe::{CompactionInfo, HistogramId, TableFileReason, Ticker};
-use crate::options::partitioner::partitioner;
-use crate::options::{CompactionStyle, CompressionType, PartitionContext, SstPartitioner};
-use crate::read::source::{LevelCursor, RunFiles, Source};
+use crate::observe::{CompactionInfo, HistogramId, Ticker};
+use crate::options::{CompactionStyle, CompressionType};
+use crate::read::source::Source;
 use crate::store::{Change, is_overtaken};
 use esker_codec::compress::{Codec, codecs_of_property};
-use esker_files::table::{ReadContext, StageClock, StageTimes};
-use esker_format::{Level, Seq};
-use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
-use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
-use esker_lsm::cutter::Cutter;
+use esker_files::table::StageTimes;
+use esker_format::Level;
+use esker_format::blob_refs::BlobRefs;
+use esker_lsm::compaction_stream::StreamCounters;
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::pick::manual::forbid_move;
-use esker_lsm::plan::{
-    Anchor, CompactionReason, LowerLevels, Plan, PlanKind, Ticket, subcompaction_boundaries,
-};
-use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
-use esker_lsm::version::{LevelFiles, Version};
+use esker_lsm::plan::{Plan, PlanKind, Ticket};
 use esker_status::seeded::{Bug, seeded};
-use esker_status::{Error, ErrorKind, Result};
-use esker_sync::atomic::AtomicBool;
-use esker_sync::{Arc, Mutex, Rank};
+use esker_status::{ErrorKind, Result};
+use esker_sync::Arc;
 use std::collections::VecDeque;
-
-/// Most parts of a merge that reads have paid for, unless `max_subcompactions` allows more.
-const READ_PARTS_MOST: usize = 4;
-/// Least bytes of such a part.
-const READ_PART_LEAST: u64 = 2 << 20;
 
 /// A plan that was registered as running.
 #[derive(Debug)]
@@ -76,19 +60,6 @@ pub(crate) struct CompactionJob {
     /// Result, set by the last step.
     did: CompactionResult,
     _running: JobGuard,
-}
-
-/// Settings of one compaction in place of those that the family's options give.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CompactionOverrides {
-    pub(crate) codec: Option<Codec>,
-    pub(crate) temperature: u8,
-    /// The epoch number of what it writes, where inputs have none.
-    pub(crate) epoch: Option<u64>,
-    /// Makes the compaction give up when it is set.
-    pub(crate) canceled: Option<Arc<AtomicBool>>,
-    /// It has one of the slots of `max_background_jobs`.
-    pub(crate) has_slot: bool,
 }
 
 /// Carries out a plan that has a slot, which is registered as running, and installs its result.
@@ -176,20 +147,6 @@ fn changes_codec(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<
     Ok(false)
 }
 
-/// The application's rule about what shares a table, for what `plan` writes. Level 0 has one table
-/// for each merge.
-fn partitions(family: &Family, plan: &Plan) -> Option<Box<dyn SstPartitioner>> {
-    if plan.output_level == Level::L0 {
-        return None;
-    }
-    let context = PartitionContext {
-        is_manual_compaction: plan.manual,
-        output_level: plan.output_level.0,
-    };
-    let options = family.options.load();
-    partitioner(options.sst_partitioner_factory.as_ref(), context)
-}
-
 impl CompactionJob {
     /// Cuts the plan into ranges. Several ranges run side by side, here and now, where there is
     /// more than one processor; otherwise they are steps like any other.
@@ -271,7 +228,7 @@ impl CompactionJob {
                         let done = done.finish();
                         let counted = done.as_ref().map(|w| &w.counters);
                         self.rewrite.core.services.part_ended(&told, counted);
-                        let done = done?;
+                        let done = done.inspect_err(|_| self.abandon())?;
                         self.cpu.add_ns(done.cpu_ns);
                         self.written.push(done);
                     }
@@ -305,12 +262,8 @@ impl CompactionJob {
 
     fn abandon(&mut self) {
         self.parts.drain(..).for_each(Part::abandon);
-        let files = self.written.drain(..).flat_map(|w| w.files);
-        let files: Vec<_> = files.collect();
-        discard(
-            &self.rewrite.core.services,
-            &paths_of(&self.rewrite.family, &files),
-        );
+        discard_parts(&self.rewrite, &self.written);
+        self.written.clear();
     }
 
     fn commit(&mut self) -> Result<()> {
@@ -330,23 +283,38 @@ impl CompactionJob {
             figures: figures(&counters, self.cpu.us()),
             ..CompactionResult::default()
         };
-        let (tree, moved) = match plan.edit_without_job() {
+        let mut garbage = BlobRefs::default();
+        let (mut tree, moved) = match plan.edit_without_job() {
             Some(tree) => (tree, true),
             None => {
                 let mut tree = plan.input_deletions();
                 tree.cursors.extend(plan.cursor.clone());
-                let files = self.written.drain(..).flat_map(|w| w.files);
-                tree.added.extend(files.map(|f| (plan.output_level, f)));
+                for part in self.written.drain(..) {
+                    garbage.add_all(&part.garbage);
+                    tree.blobs.extend(part.blobs);
+                    let files = part.files.into_iter();
+                    tree.added.extend(files.map(|f| (plan.output_level, f)));
+                }
                 (tree, false)
             }
         };
+        if plan.kind == PlanKind::Delete {
+            garbage = blobs::refs_of(&core.trees, family, plan.files());
+        }
+        blobs::add_garbage(&mut tree, &garbage);
+        if seeded(Bug::BlobGarbageTwice) {
+            blobs::add_garbage(&mut tree, &garbage);
+        }
         let (count, bytes) = (
             tree.added.len(),
             tree.added.iter().map(|(_, f)| f.size).sum::<u64>(),
         );
         let raw = tree.added.iter().map(|(_, f)| f.raw_bytes()).sum();
         did.output_files = tree.added.iter().map(|(_, f)| Arc::clone(f)).collect();
-        let made = did.output_files.clone();
+        did.blob_files = tree.blobs.clone();
+        let mut made = paths_of(family, &did.output_files);
+        made.extend(blobs::paths_of(family, &tree.blobs));
+        did.blob_garbage = garbage;
         if seeded(Bug::InputsGoneFirst) && !moved {
             let inputs: Vec<_> = plan.files().map(|(_, f)| Arc::clone(f)).collect();
             discard(&core.services, &paths_of(family, &inputs));
@@ -359,7 +327,7 @@ impl CompactionJob {
             }
             // What only moved is an input.
             if !moved {
-                discard_uncommitted(&core.services, e, &paths_of(family, &made));
+                discard_uncommitted(&core.services, e, &made);
             }
         })?;
         let took_us = core.services.env.clock.now_us() - self.started_us;
@@ -385,6 +353,7 @@ impl CompactionJob {
             let work = CompactionStats {
                 bytes_written: bytes,
                 bytes_written_raw: raw,
+                bytes_written_blob: did.blob_bytes(),
                 micros: took_us,
                 cpu_micros: self.cpu.us(),
                 stages,
@@ -423,369 +392,4 @@ pub(super) fn install(
         .install(&trees.families, family, change, |view, version| {
             view.with_version(version)
         })
-}
-
-/// Runs the ranges between `edges` on threads of their own; results in key order. After a failure
-/// nothing that the ranges wrote stays.
-fn side_by_side(job: &Arc<Rewrite>, edges: &[Option<Vec<u8>>]) -> Result<Vec<PartOutput>> {
-    let ranges = edges.len() - 1;
-    let results: Arc<Mutex<Vec<Option<Result<PartOutput>>>>> =
-        Arc::new(Mutex::new(Rank::LEAF, (0..ranges).map(|_| None).collect()));
-    let class = ThreadClass::of_plan(&job.family, &job.plan);
-    let mut threads = Vec::new();
-    for (i, pair) in edges.windows(2).enumerate().skip(1) {
-        let (own, results) = (Arc::clone(job), Arc::clone(&results));
-        let (low, high) = (pair[0].clone(), pair[1].clone());
-        let body = Box::new(move || {
-            let done = own.run_part(i, low.as_deref(), high.as_deref());
-            results.lock()[i] = Some(done);
-        });
-        match class.spawn(&*job.core.services.env.executor, "esker-subcompact", body) {
-            Ok(t) => threads.push(t),
-            Err(e) => job
-                .core
-                .services
-                .info_log
-                .warn(format_args!("a sub-compaction thread could not start: {e}")),
-        }
-    }
-    let first = job.run_part(0, None, edges[1].as_deref());
-    results.lock()[0] = Some(first);
-    threads.into_iter().for_each(|t| t.join());
-    let mut results = std::mem::take(&mut *results.lock());
-    let mut written = Vec::with_capacity(ranges);
-    let mut failure = None;
-    for (i, (pair, result)) in edges.windows(2).zip(&mut results).enumerate() {
-        // A range whose thread did not start, or died, is written here.
-        let done = match result.take() {
-            Some(done) => done,
-            None => job.run_part(i, pair[0].as_deref(), pair[1].as_deref()),
-        };
-        match done {
-            Ok(w) => written.push(w),
-            Err(e) => failure = failure.or(Some(e)),
-        }
-    }
-    match failure {
-        None => Ok(written),
-        Some(e) => {
-            let files: Vec<_> = written.into_iter().flat_map(|w| w.files).collect();
-            discard(&job.core.services, &paths_of(&job.family, &files));
-            Err(e)
-        }
-    }
-}
-
-/// Everything a range of the compaction needs.
-struct Rewrite {
-    core: Arc<Core>,
-    family: Arc<Family>,
-    plan: Plan,
-    version: Arc<Version>,
-    job: u64,
-    overrides: CompactionOverrides,
-    progress: Arc<Progress>,
-}
-
-impl Rewrite {
-    fn context(&self, stages: &Arc<StageClock>) -> ReadContext {
-        let options = self.core.services.options.load();
-        let budget = self.core.budget.as_ref().map(|part| part.budget.total());
-        let size = read_ahead::size(&options, budget, self.plan.runs());
-        ReadContext {
-            stages: Some(Arc::clone(stages)),
-            ..ReadContext::compaction(size)
-        }
-    }
-
-    /// A range for listeners.
-    fn told(&self, part: usize) -> SubcompactionEvent<'_> {
-        SubcompactionEvent {
-            family: &self.family,
-            plan: &self.plan,
-            job: self.job,
-            part,
-            compression: output_compression(&self.family, &self.plan),
-        }
-    }
-
-    /// Writes a range from beginning to end.
-    fn run_part(
-        &self,
-        index: usize,
-        low: Option<&[u8]>,
-        high: Option<&[u8]>,
-    ) -> Result<PartOutput> {
-        let told = self.told(index);
-        self.core.services.part_begins(&told);
-        let mut cpu = CpuTime::new(Arc::clone(&self.core.services.env.clock));
-        let start = cpu.start();
-        let mut done = self.part(low, high).and_then(Part::run);
-        cpu.stop(start);
-        if let Ok(written) = &mut done {
-            written.cpu_ns += cpu.ns();
-        }
-        self.core
-            .services
-            .part_ended(&told, done.as_ref().map(|w| &w.counters));
-        done
-    }
-
-    /// Most parts of a merge that reads have paid for. They pay until it ends, and one thread among
-    /// many readers has a small share of the processors.
-    fn read_parts(&self) -> usize {
-        let asked = self.core.services.options.load().max_subcompactions as usize;
-        let processors = self.core.services.env.executor.parallelism();
-        asked.max(processors.min(READ_PARTS_MOST))
-    }
-
-    /// Where the plan is cut into parts; empty when it runs as one.
-    fn boundaries(&self) -> Result<Vec<Vec<u8>>> {
-        let for_reads = self.plan.reason == CompactionReason::ReadTriggered;
-        let most = match self.plan.max_subcompactions {
-            0 if for_reads => self.read_parts(),
-            0 => self.core.services.options.load().max_subcompactions as usize,
-            asked => asked as usize,
-        };
-        let least = match for_reads {
-            true => self.plan.max_output_file_size.min(READ_PART_LEAST),
-            false => self.plan.max_output_file_size,
-        };
-        let style = self.family.options.load().compaction_style;
-        let wide = self.plan.start_level() == Level::L0
-            || self.plan.manual
-            || for_reads
-            || style == CompactionStyle::Universal;
-        if most < 2 || !wide || self.plan.output_level == Level::L0 {
-            return Ok(Vec::new());
-        }
-        let mut anchors = Vec::new();
-        for (level, file) in self.plan.files() {
-            let table = self
-                .core
-                .trees
-                .tables
-                .get(file, level, &self.family.reading)?;
-            for a in table.reader.anchors(&ReadContext::default(), 128)? {
-                anchors.push(Anchor {
-                    user_key: a.user_key,
-                    bytes: a.range_size,
-                });
-            }
-        }
-        Ok(subcompaction_boundaries(
-            &self.family.order,
-            anchors,
-            most,
-            least,
-        ))
-    }
-
-    /// The inputs as one merged cursor with their range tombstones.
-    fn inputs(
-        &self,
-        snapshots: &[Seq],
-        stages: &Arc<StageClock>,
-    ) -> Result<(MergingCursor<Source>, CompactionTombstones)> {
-        let ctx = self.context(stages);
-        let mut runs = Vec::new();
-        let mut deletions = Vec::new();
-        for inputs in &self.plan.inputs {
-            for file in &inputs.files {
-                let table = self
-                    .core
-                    .trees
-                    .tables
-                    .get(file, inputs.level, &self.family.reading)?;
-                if let Some(t) = table.tombstones()? {
-                    deletions.push(ClippedTombstones::of_file(
-                        Arc::clone(t),
-                        &file.smallest,
-                        &file.largest,
-                    ));
-                }
-                if inputs.level == Level::L0 {
-                    let reading = &self.family.reading;
-                    let cursor = self
-                        .core
-                        .trees
-                        .tables
-                        .job_cursor(&table, &ctx, file, reading)?;
-                    runs.push(Source::Table(Box::new(cursor)));
-                }
-            }
-            if inputs.level != Level::L0 {
-                let files = LevelFiles::new(&self.family.order, inputs.files.clone());
-                let access = self.family.table_access(&self.core.trees.tables);
-                runs.push(Source::Level(Box::new(LevelCursor::over(
-                    Arc::clone(access),
-                    RunFiles::Level(Arc::new(files)),
-                    inputs.level,
-                    ctx.clone(),
-                ))));
-            }
-        }
-        let tombstones = CompactionTombstones::new(&deletions, &self.family.order, snapshots)?;
-        Ok((
-            MergingCursor::new(runs, self.family.order.clone()),
-            tombstones,
-        ))
-    }
-
-    /// The part that writes the user keys of `[low, high)`.
-    fn part(
-        &self,
-        low: Option<&[u8]>,
-        high: Option<&[u8]>,
-    ) -> Result<Part<ClippedCursor<MergingCursor<Source>>>> {
-        let env = &self.core.services.env;
-        // Reads have paid for the merge: giving way to them would only have them pay for longer.
-        let stages = if self.plan.reason == CompactionReason::ReadTriggered {
-            StageClock::without_turns(env)
-        } else {
-            StageClock::new(env)
-        };
-        stages.resume();
-        let mut snapshots = self.core.reads.snapshots.sequences();
-        if seeded(Bug::NewestSnapshotForgotten) {
-            snapshots.pop();
-        }
-        let (input, mut tombstones) = self.inputs(&snapshots, &stages)?;
-        let input = ClippedCursor::new(input, self.family.order.clone(), high);
-        tombstones.restrict(low, high);
-        let below = || LowerLevels::new(Arc::clone(&self.version), &self.plan);
-        let mut keys_below = below();
-        let mut options = self.stream_options(snapshots);
-        options.key_not_exists_beyond = Some(Box::new(move |user| {
-            keys_below.key_not_exists_beyond_output_level(user)
-        }));
-        let mut stream = CompactionStream::new(input, tombstones, options)?;
-        match low {
-            Some(user) => stream.seek(user),
-            None => stream.seek_to_first(),
-        }
-        let cutter = Cutter::of(self.family.order.clone(), &self.plan);
-        let outputs = Outputs::new(
-            Arc::clone(&self.core.trees),
-            Arc::clone(&self.family),
-            self.spec(&stages),
-            cutter,
-        )
-        .partitioned(partitions(&self.family, &self.plan));
-        stages.pause();
-        let background = Arc::clone(&self.core.background);
-        let part = Part::new(background, stream, outputs, Arc::clone(&self.progress));
-        let part = part.canceled_by(self.overrides.canceled.clone());
-        Ok(part.dropping(self.plan.bottommost, below()))
-    }
-
-    fn spec(&self, stages: &Arc<StageClock>) -> OutputSpec {
-        let options = self.family.options.load();
-        let placement = Placement::of(&self.plan, &options, &self.version);
-        let (codec, codec_options) = codec_for(&options, placement);
-        OutputSpec {
-            level: self.plan.output_level,
-            lifetime: lifetime::expected(
-                &self.core.services.options.load(),
-                options.compaction_style,
-                placement,
-            ),
-            path_id: self.plan.output_path,
-            codec: self.overrides.codec.unwrap_or(codec),
-            codec_options,
-            compression_threads: compression_for(&options, placement).1.parallel_threads,
-            temperature: match self.overrides.temperature {
-                0 => temperature_for(&self.plan, &options),
-                asked => asked,
-            },
-            oldest_ancestor_time: self.plan.oldest_ancestor_time(),
-            newest_key_time: self.plan.newest_time(),
-            epoch: self.overrides.epoch.unwrap_or(self.plan.output_epoch()),
-            target_file_size: self.plan.max_output_file_size,
-            paranoid: options.checks_new_tables(),
-            skip_filter: self.plan.bottommost && options.optimize_filters_for_hits,
-            syncs_last_ahead: false,
-            job: self.job,
-            reason: TableFileReason::Compaction,
-            stages: Arc::clone(stages),
-        }
-    }
-
-    fn stream_options(&self, snapshots: Vec<Seq>) -> StreamOptions<'static> {
-        let family = self.family.options.load();
-        let mut options = StreamOptions::new(self.family.order.clone());
-        options.snapshots = snapshots;
-        options.full_history_ts_low = self.family.full_history_ts_low();
-        options.bottommost = self.plan.bottommost;
-        options.level = self.plan.output_level;
-        options.merge_operator = family.merge_operator.clone();
-        options.resolver =
-            (self.core.trees.blobs).resolver(self.family.id, &self.family.reading.paths);
-        options.enforce_single_del_contracts = self
-            .core
-            .services
-            .options
-            .load()
-            .enforce_single_del_contracts;
-        options.must_count_input_entries = self
-            .core
-            .services
-            .options
-            .load()
-            .compaction_verify_record_count;
-        options.filter = self.filter();
-        options
-    }
-
-    fn filter(&self) -> Option<Arc<dyn CompactionFilter>> {
-        let options = self.family.options.load();
-        if let Some(f) = &options.compaction_filter {
-            return Some(Arc::clone(f));
-        }
-        let all = self.plan.files().count() == self.version.files().count();
-        options
-            .compaction_filter_factory
-            .as_ref()?
-            .create(&FilterContext {
-                family: self.family.id.0,
-                is_full_compaction: all,
-                is_manual_compaction: self.plan.manual,
-                is_flush: false,
-                output_level: self.plan.output_level.0,
-            })
-    }
-
-    /// A file that gave fewer or more entries than it counts is damaged: nothing is installed then.
-    fn check_count(&self, read: u64) -> Result<()> {
-        if !self
-            .core
-            .services
-            .options
-            .load()
-            .compaction_verify_record_count
-        {
-            return Ok(());
-        }
-        let mut expected = 0;
-        for (level, file) in self.plan.files() {
-            let table = self
-                .core
-                .trees
-                .tables
-                .get(file, level, &self.family.reading)?;
-            let p = table.reader.properties();
-            // Older writers leave the count out or count otherwise.
-            if p.num_entries == 0 || p.format_version < 5 {
-                return Ok(());
-            }
-            expected += p.num_entries - p.num_range_deletions;
-        }
-        if read == expected {
-            return Ok(());
-        }
-        Err(Error::corruption(format!(
-            "a compaction read {read} entries of files that hold {expected}"
-        ))
-        .with_hint("run `esker check` on the database; its files were left as they are"))
-    }
 }

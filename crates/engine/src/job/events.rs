@@ -9,16 +9,19 @@ use crate::family::Family;
 use crate::family::backpressure::admission::Admission;
 use crate::memtable::MemTable;
 use crate::observe::{
-    CompactionFigures, CompactionFile, CompactionInfo, CompactionReason, EventLine, FlushInfo,
-    FlushReason, PendingEvent, SubcompactionInfo, TableFileCreation, TableFileReason, Ticker,
+    BlobFileCreation, BlobFileDeletion, BlobFileShare, CompactionFigures, CompactionFile,
+    CompactionInfo, CompactionReason, EventLine, FlushInfo, FlushReason, PendingEvent,
+    SubcompactionInfo, TableFileCreation, TableFileReason, Ticker,
 };
 use crate::options::CompressionType;
 use crate::runtime::callback::{Callback, CallbackEvent};
+use esker_format::blob_refs::{BlobAmount, BlobRefs};
 use esker_format::properties::TableProperties;
 use esker_format::{FileNo, Level, Seq};
 use esker_lsm::compaction_stream::StreamCounters;
 use esker_lsm::file::FileMeta;
 use esker_lsm::plan::{self, Plan};
+use esker_lsm::version::BlobFile;
 use esker_status::Error;
 use esker_sync::Arc;
 use std::collections::BTreeMap;
@@ -111,6 +114,8 @@ impl Services {
             elapsed_us: 0,
             oldest_blob_file: None,
             properties: None,
+            blob_files: Vec::new(),
+            blob_compression: family.options.load().blob_compression_type,
         }
     }
 
@@ -160,6 +165,59 @@ impl Services {
         );
     }
 
+    /// A blob file was written, or could not be.
+    pub(crate) fn blob_file_made(
+        &self,
+        family: &Family,
+        job: u64,
+        reason: TableFileReason,
+        (number, path): (FileNo, &Path),
+        made: Result<&BlobFile, &Error>,
+    ) {
+        let (blobs, blob_bytes) = made.map_or((0, 0), |b| (b.total_count, b.total_bytes));
+        let line = self
+            .event("blob_file_creation", job)
+            .text("cf_name", &family.name)
+            .number("file_number", number.0)
+            .number("total_blob_count", blobs)
+            .number("total_blob_bytes", blob_bytes);
+        self.log_event(match made {
+            Ok(_) => line.text("status", "OK"),
+            Err(e) => line.text("status", &e.to_string()),
+        });
+        let _inside = Callback::enter(CallbackEvent::Other);
+        for listener in &self.options.load().listeners {
+            listener.on_blob_file_created(&BlobFileCreation {
+                family: family.name.clone(),
+                job,
+                reason,
+                file: path.to_path_buf(),
+                file_no: number,
+                blobs,
+                blob_bytes,
+                error: made.err().cloned(),
+            });
+        }
+    }
+
+    /// A blob file was deleted, or could not be.
+    pub(crate) fn blob_file_deleted(&self, number: FileNo, path: &Path, error: Option<&Error>) {
+        let line = self.event("blob_file_deletion", 0);
+        let line = line.number("file_number", number.0);
+        self.log_event(match error {
+            None => line.text("status", "OK"),
+            Some(e) => line.text("status", &e.to_string()),
+        });
+        for listener in &self.options.load().listeners {
+            listener.on_blob_file_deleted(&BlobFileDeletion {
+                job: 0,
+                file: path.to_path_buf(),
+                file_no: number,
+                error: error.cloned(),
+            });
+        }
+    }
+
     /// Files from outside became part of the tree.
     pub(crate) fn ingest_ended(
         &self,
@@ -187,7 +245,7 @@ impl Trees {
         family: &Family,
         job: u64,
         mems: &[Arc<MemTable>],
-        files: &[Arc<FileMeta>],
+        (files, blobs): (&[Arc<FileMeta>], &[BlobFile]),
         elapsed_us: u64,
     ) {
         self.services.log_event(
@@ -226,6 +284,7 @@ impl Trees {
             elapsed_us,
             oldest_blob_file: files.iter().filter_map(|f| f.oldest_blob_file).min(),
             properties: file.and_then(|f| self.properties_of(family, f, Level::L0)),
+            blob_files: blobs.iter().map(|b| share_of(family, b)).collect(),
             ..self.services.flush_info(family, job, mems)
         };
         listeners.iter().for_each(|l| l.on_flush_completed(&info));
@@ -281,6 +340,8 @@ impl Trees {
             .number("output_level", u64::from(plan.output_level.0))
             .number("num_output_files", did.output_files.len() as u64)
             .number("total_output_size", did.output_bytes)
+            .number("num_blob_output_files", did.blob_files.len() as u64)
+            .number("total_blob_output_size", did.blob_bytes())
             .number("num_input_records", did.input_entries)
             .number("num_output_records", did.output_entries)
             .number("num_subcompactions", did.parts as u64)
@@ -318,6 +379,8 @@ impl Trees {
             subcompactions: did.parts,
             elapsed_us: did.elapsed_us,
             error: did.error.clone(),
+            blob_files: did.blob_files.iter().map(|b| share_of(family, b)).collect(),
+            blob_garbage: garbage_of(family, &did.blob_garbage),
             ..self.compaction_info(family, job, plan)
         };
         // Everything there is now are its outputs.
@@ -341,7 +404,39 @@ pub(crate) struct CompactionResult {
     pub(crate) parts: usize,
     pub(crate) elapsed_us: u64,
     pub(crate) figures: CompactionFigures,
+    /// The blob files that were written.
+    pub(crate) blob_files: Vec<BlobFile>,
+    /// What nothing refers to any more.
+    pub(crate) blob_garbage: BlobRefs,
     pub(crate) error: Option<Error>,
+}
+
+impl CompactionResult {
+    /// Bytes of the records of blob files that were written.
+    pub(crate) fn blob_bytes(&self) -> u64 {
+        self.blob_files.iter().map(|b| b.total_bytes).sum()
+    }
+}
+
+/// The values of a new blob file, as they are told.
+fn share_of(family: &Family, blob: &BlobFile) -> BlobFileShare {
+    BlobFileShare {
+        file: family.reading.paths.blob(blob.number),
+        file_no: blob.number,
+        blobs: blob.total_count,
+        blob_bytes: blob.total_bytes,
+    }
+}
+
+/// Garbage by blob file, as it is told.
+fn garbage_of(family: &Family, garbage: &BlobRefs) -> Vec<BlobFileShare> {
+    let share = |(file_no, amount): (FileNo, BlobAmount)| BlobFileShare {
+        file: family.reading.paths.blob(file_no),
+        file_no,
+        blobs: amount.count,
+        blob_bytes: amount.bytes,
+    };
+    garbage.iter().map(share).collect()
 }
 
 /// Where a table is.
@@ -431,6 +526,7 @@ impl SubcompactionEvent<'_> {
             base_input_level: self.plan.start_level(),
             output_level: self.plan.output_level,
             compression: self.compression,
+            blob_compression: self.family.options.load().blob_compression_type,
             error,
             figures,
         }
@@ -475,6 +571,9 @@ impl Trees {
             properties: plan.files().filter_map(read).collect::<BTreeMap<_, _>>(),
             compression: output_compression(family, plan),
             level0_files: version.level(Level::L0).len(),
+            blob_files: Vec::new(),
+            blob_garbage: Vec::new(),
+            blob_compression: family.options.load().blob_compression_type,
             is_full: plan.files().count() >= version.files().count(),
             figures: CompactionFigures::default(),
         }

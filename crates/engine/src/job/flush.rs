@@ -11,7 +11,9 @@
 //! recovery and resuming after an error flush.
 
 use super::Step;
+use super::blobs::{self, BlobSpec, BlobWriter};
 use super::events::flush_reason;
+use super::flush_logs::{release_logs, spare_logs};
 use super::flush_ticket::{FlushInput, FlushTask, FlushTicket};
 use super::lifetime;
 use super::output::{
@@ -27,10 +29,8 @@ use crate::health::ErrorSource;
 use crate::memtable::{MemCursor, MemTable};
 use crate::observe::{FlushReason, TableFileReason};
 use crate::store::Change;
-use crate::write::log_state::AliveLog;
 use crate::write::spare_log::SpareLog;
 use esker_files::table::{StageClock, StageTimes};
-use esker_format::file_name::log_name;
 use esker_format::{FamilyId, FileNo, Level};
 use esker_lsm::compaction_filter::{CompactionFilter, FilterContext};
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters, StreamOptions};
@@ -39,7 +39,7 @@ use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_lsm::merging::MergingCursor;
 use esker_lsm::tombstone::{ClippedTombstones, CompactionTombstones};
-use esker_lsm::version::Version;
+use esker_lsm::version::{BlobFile, Version};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
@@ -80,6 +80,8 @@ struct FamilyFlush {
     is_written: bool,
     /// Tables that were written.
     files: Vec<Arc<FileMeta>>,
+    /// Blob files that were written.
+    blobs: Vec<BlobFile>,
     /// How far it is, until the view shows it.
     progress: Option<Arc<Progress>>,
     counters: StreamCounters,
@@ -209,6 +211,7 @@ impl<'p> FlushJob<'p> {
                 family,
                 mems,
                 files: Vec::new(),
+                blobs: Vec::new(),
                 counters: StreamCounters::default(),
                 stages: StageTimes::default(),
                 started_us: core.services.env.clock.now_us(),
@@ -431,7 +434,9 @@ impl<'p> FlushJob<'p> {
 impl FamilyFlush {
     /// Where its files are.
     fn written(&self) -> Vec<PathBuf> {
-        paths_of(&self.family, &self.files)
+        let mut paths = paths_of(&self.family, &self.files);
+        paths.extend(blobs::paths_of(&self.family, &self.blobs));
+        paths
     }
 
     /// Writes a little more.
@@ -467,7 +472,7 @@ impl FamilyFlush {
             return Err(e);
         }
         let written = part.finish()?;
-        self.files = written.files;
+        (self.files, self.blobs) = (written.files, written.blobs);
         self.counters = written.counters;
         self.stages = written.stages;
         self.cpu.add_ns(written.cpu_ns);
@@ -485,6 +490,7 @@ impl FamilyFlush {
             to: None,
             tree: TreeEdit {
                 added: files.map(|f| (Level::L0, f)).collect(),
+                blobs: self.blobs.clone(),
                 ..TreeEdit::default()
             },
             log_number: Some(if seeded(Bug::EditLogNumber) {
@@ -540,6 +546,7 @@ impl FamilyFlush {
         ));
         let work = CompactionStats {
             bytes_written: bytes,
+            bytes_written_blob: self.blobs.iter().map(|b| b.total_bytes).sum(),
             bytes_written_raw: self.files.iter().map(|f| f.raw_bytes()).sum(),
             micros: took_us,
             cpu_micros: self.cpu.us(),
@@ -557,7 +564,7 @@ impl FamilyFlush {
             family,
             self.job,
             &self.mems,
-            &self.files,
+            (&self.files[..], &self.blobs[..]),
             took_us,
         );
     }
@@ -634,7 +641,12 @@ fn part(
         },
     };
     let cutter = Cutter::never(family.order.clone());
-    let outputs = Outputs::new(Arc::clone(&core.trees), Arc::clone(family), spec, cutter);
+    let blobs = options.enable_blob_files.then(|| {
+        let blobs = BlobSpec::new(&options, Level::L0).by(job, spec.reason, spec.lifetime);
+        BlobWriter::new(Arc::clone(&core.trees), Arc::clone(family), blobs)
+    });
+    let outputs =
+        Outputs::new(Arc::clone(&core.trees), Arc::clone(family), spec, cutter).separating(blobs);
     Ok(Part::new(
         Arc::clone(&core.background),
         stream,
@@ -730,66 +742,4 @@ fn next_log(family: &Family, flushed: &[Arc<MemTable>]) -> FileNo {
         .rev()
         .find(|m| m.id() > newest)
         .map_or_else(|| family.first_log(&view.mem), |m| m.log_number())
-}
-
-/// The logs of the next switches, when memtables fill up; none when they cannot be made: then the
-/// switch makes its own, and says why not.
-fn spare_logs(core: &Core) -> Vec<SpareLog> {
-    if !core.writes.spare_wanted.swap(false, Ordering::AcqRel) {
-        return Vec::new();
-    }
-    let (count, dir, options) = {
-        let log = core.writes.lock();
-        (
-            log.spare_count(),
-            log.dir().to_path_buf(),
-            log.file_options(),
-        )
-    };
-    let mut spares = Vec::new();
-    while let Some(right) = count.one_more() {
-        let number = core.trees.numbers.next();
-        match SpareLog::create(
-            right,
-            &core.services.env,
-            &core.trees.obsolete_files,
-            &dir,
-            number,
-            options,
-        ) {
-            Ok(spare) => spares.push(spare),
-            Err(_) => break,
-        }
-    }
-    spares
-}
-
-/// Gives logs that no family needs any more to the obsolete files.
-pub(crate) fn release_logs(core: &Core) {
-    let mut log = core.writes.lock();
-    // The log that takes appends stays the same while the log lock is held.
-    let keep = core.trees.families.logs.oldest();
-    // Recovery reads what it finds from there on, and after a power cut that may be some of them
-    // and not all.
-    let keep = if seeded(Bug::WalGoneTooEarly) {
-        keep
-    } else {
-        keep.min(core.trees.store.oldest_log())
-    };
-    let released = log.release_before(keep);
-    let dir = log.dir().to_path_buf();
-    let path = |old: AliveLog| dir.join(log_name(old.number));
-    let (reusable, others): (Vec<_>, Vec<_>) =
-        released.logs.into_iter().partition(|old| old.recyclable);
-    // Under the lock: the next thread that releases logs, and purges, finds these among the
-    // obsolete files.
-    for old in others {
-        core.trees.obsolete_files.retire_file(path(old));
-    }
-    drop(log);
-    // Closed first: no log begins in a file that is open.
-    drop(released.files);
-    for old in reusable {
-        core.trees.obsolete_files.retire_log(path(old));
-    }
 }

@@ -10,7 +10,7 @@
 //! Not so inside a callback of a job, whose thread must not wait, and not for callers that keep
 //! writers or administration out: listeners are told on the thread of the flush.
 
-use super::flush::release_logs;
+use super::flush_logs::release_logs;
 use super::flush_ticket::{FlushCaller, FlushTask};
 use super::workers::look_here;
 use crate::core::{Background, Core};

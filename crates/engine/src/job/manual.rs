@@ -12,6 +12,7 @@
 //! moves them, or waits for the thread that does: so the tree has its shape when the call returns,
 //! even if no other thread gets a processor before the database is closed.
 
+use super::blobs::{self, BlobGcOverride};
 use super::compact::{CompactionOverrides, install, run_tuned};
 use super::scheduler::{register, release, take_move};
 pub(crate) use super::subcompaction::check_canceled;
@@ -33,7 +34,6 @@ use esker_lsm::version::Version;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
-use esker_sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// How often a plan is made anew that the store refuses. What runs is registered, so that the store
@@ -52,7 +52,7 @@ pub(crate) fn compact_range(
 ) -> Result<()> {
     check_path(family, options.target_path_id)?;
     let policy = family.options.load().to_policy();
-    let has_filter = has_filter(family);
+    let must_rewrite = must_rewrite(family);
     let exclusive = options.exclusive_manual_compaction;
     let _turn = ManualPermit::wait(core, exclusive)?;
     let pause = exclusive.then(|| Pause::new(&core.background));
@@ -62,7 +62,7 @@ pub(crate) fn compact_range(
         &policy,
         range,
         options.bottommost_level_compaction,
-        has_filter,
+        must_rewrite,
         core.trees.numbers.peek(),
     );
     drop(version);
@@ -71,7 +71,7 @@ pub(crate) fn compact_range(
             output_path: options.target_path_id,
             ..step
         };
-        run_step(core, family, &step, range, has_filter, options)?;
+        run_step(core, family, &step, range, must_rewrite, options)?;
     }
     if options.change_level {
         return change_level(core, family, options.target_level);
@@ -97,7 +97,7 @@ fn finish_moves(core: &Arc<Core>, family: &Arc<Family>) -> Result<()> {
             (taken, busy.is_some_and(Busy::moves_files))
         };
         if let Some((plan, ticket)) = taken {
-            match run_registered(core, family, &plan, ticket, None) {
+            match run_registered(core, family, &plan, ticket, CompactionOverrides::default()) {
                 Err(e) if is_overtaken(&e) => break,
                 done => done?,
             }
@@ -123,12 +123,8 @@ fn run_registered(
     family: &Arc<Family>,
     plan: &Plan,
     ticket: Ticket,
-    canceled: Option<Arc<AtomicBool>>,
+    overrides: CompactionOverrides,
 ) -> Result<()> {
-    let overrides = CompactionOverrides {
-        canceled,
-        ..CompactionOverrides::default()
-    };
     let done = run_tuned(core, family, plan, overrides);
     finish_manual(core, family, ticket);
     done.map(drop)
@@ -142,9 +138,13 @@ fn check_path(family: &Family, path_id: u32) -> Result<()> {
     Ok(())
 }
 
-fn has_filter(family: &Family) -> bool {
+/// Returns whether tables that could be moved, or left alone, are to be written anew: there is a
+/// filter to ask, or values come back from blob files.
+fn must_rewrite(family: &Family) -> bool {
     let o = family.options.load();
-    o.compaction_filter.is_some() || o.compaction_filter_factory.is_some()
+    o.compaction_filter.is_some()
+        || o.compaction_filter_factory.is_some()
+        || blobs::brings_inline(&o, &family.view_guard().version)
 }
 
 fn run_step(
@@ -152,7 +152,7 @@ fn run_step(
     family: &Arc<Family>,
     step: &ManualStep,
     range: &ManualRange,
-    has_filter: bool,
+    must_rewrite: bool,
     options: &CompactRangeOptions,
 ) -> Result<()> {
     let mut from: Option<InternalKey> = None;
@@ -170,7 +170,7 @@ fn run_step(
                 Step::Done => return Ok(()),
                 Step::Conflict => None,
                 Step::Run { mut plan, next } => {
-                    if has_filter {
+                    if must_rewrite {
                         manual::forbid_move(&mut plan);
                     }
                     plan.max_subcompactions = options.max_subcompactions;
@@ -187,7 +187,12 @@ fn run_step(
                 .wait_past(seen, Duration::from_millis(200));
             continue;
         };
-        match run_registered(core, family, &plan, ticket, options.canceled.clone()) {
+        let overrides = CompactionOverrides {
+            canceled: options.canceled.clone(),
+            blob_gc: BlobGcOverride::of(options),
+            ..CompactionOverrides::default()
+        };
+        match run_registered(core, family, &plan, ticket, overrides) {
             Err(e) if is_overtaken(&e) && overtaken < REPLANS_MAX => {
                 overtaken += 1;
                 continue;
@@ -237,7 +242,7 @@ fn compact_files_once(
         let busy = jobs.busy.entry(family.id).or_default();
         let path = options.output_path_id;
         let mut plan = manual::plan_files(&version, &policy, busy, chosen, output, path)?;
-        if !options.allow_trivial_move || has_filter(family) {
+        if !options.allow_trivial_move || must_rewrite(family) {
             manual::forbid_move(&mut plan);
         }
         plan.max_subcompactions = options.max_subcompactions;
@@ -257,9 +262,8 @@ fn compact_files_once(
         temperature: options
             .output_temperature_override
             .map_or(0, Temperature::number),
-        epoch: None,
         canceled: options.canceled.clone(),
-        has_slot: false,
+        ..CompactionOverrides::default()
     };
     let done = run_tuned(core, family, &plan, overrides);
     finish_manual(core, family, ticket);
@@ -316,10 +320,11 @@ pub(crate) fn delete_files(
     ranges: &[ManualRange],
     include_end: bool,
 ) -> Result<()> {
-    let (tree, ticket) = {
+    let (mut tree, gone, ticket) = {
         let mut jobs = core.background.jobs.lock();
         let version = Arc::clone(&family.view_guard().version);
         let busy = jobs.busy.entry(family.id).or_default();
+        let mut all = Vec::new();
         let mut tree = TreeEdit::default();
         for range in ranges {
             let (begin, end) = (range.begin.as_deref(), range.end.as_deref());
@@ -329,6 +334,7 @@ pub(crate) fn delete_files(
                     let gone = (level, file.number);
                     if !busy.contains(file.number) && !tree.deleted.contains(&gone) {
                         tree.deleted.push(gone);
+                        all.push((level, file));
                     }
                 }
             }
@@ -337,8 +343,10 @@ pub(crate) fn delete_files(
             return Ok(());
         }
         let files = tree.deleted.iter().map(|(_, n)| *n).collect();
-        (tree, busy.reserve(files, None))
+        (tree, all, busy.reserve(files, None))
     };
+    let refs = blobs::refs_of(&core.trees, family, gone.iter().map(|(l, f)| (*l, f)));
+    blobs::add_garbage(&mut tree, &refs);
     let changing = {
         let _log = core.writes.lock();
         family.begin_ingestion()

@@ -1,9 +1,11 @@
 //! Background work: the scheduler, its threads, and how each job is done.
 
+pub(crate) mod blobs;
 mod clip;
 pub(crate) mod compact;
 mod events;
 pub(crate) mod flush;
+mod flush_logs;
 mod flush_request;
 pub(crate) mod flush_ticket;
 pub(crate) mod import;
@@ -14,6 +16,7 @@ mod merge_yield;
 pub(crate) mod output;
 mod read_ahead;
 pub(crate) mod resume;
+mod rewrite;
 pub(crate) mod saved_cache;
 pub(crate) mod scheduler;
 mod statistics;

@@ -6,6 +6,7 @@
 //! [`discard`] removes them, which the caller does only when no MANIFEST can name them.
 
 use super::Step;
+use super::blobs::{BlobWriter, WRITE_BACK, count_ref};
 use crate::core::{Services, Trees};
 use crate::family::Family;
 use crate::observe::TableFileReason;
@@ -26,7 +27,8 @@ use esker_files::table::{
 };
 use esker_format::key::user_key;
 use esker_format::{
-    Cursor, FileNo, InternalKey, KeyOrder, Level, RawTombstone, Seq, ValueType, blob,
+    Cursor, FileNo, InternalKey, KeyOrder, Level, RawTombstone, Seq, ValueType,
+    blob_refs::{self, BlobRefs},
 };
 use esker_lsm::compaction_stream::CompactionStream;
 use esker_lsm::cutter::Cutter;
@@ -34,7 +36,7 @@ use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::plan::Plan;
 use esker_lsm::score::targets;
 use esker_lsm::tombstone::{DropRules, FilePoints, OutputBounds};
-use esker_lsm::version::Version;
+use esker_lsm::version::{BlobFile, Version};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
@@ -179,7 +181,8 @@ struct OpenFile {
     builder: TableBuilder,
     points: Option<FilePoints>,
     last: Vec<u8>,
-    oldest_blob: Option<FileNo>,
+    /// What it refers to in blob files.
+    refs: BlobRefs,
     seqs: (Seq, Seq),
     collectors: Collectors,
     sum: Option<FileSum>,
@@ -198,7 +201,7 @@ impl OpenFile {
         self.collectors.add(user_key(key), value, kind, seq, size);
     }
 
-    /// Stores what the collectors give; says whether one asks for compaction.
+    /// Stores what the collectors and the references give; says whether one asks for compaction.
     fn finish_collecting(&mut self, tombstones: &[RawTombstone]) -> bool {
         let size = self.builder.file_size();
         for t in tombstones {
@@ -208,6 +211,12 @@ impl OpenFile {
         let (properties, is_due) = self.collectors.finish();
         for (name, value) in properties {
             self.builder.add_user_property(name, value);
+        }
+        if !self.refs.is_empty()
+            && let Some(refs) = self.refs.encode()
+        {
+            let name = blob_refs::PROPERTY.to_owned();
+            self.builder.add_user_property(name, refs);
         }
         is_due
     }
@@ -226,6 +235,8 @@ pub(crate) struct Outputs {
     spec: OutputSpec,
     cutter: Cutter,
     partitioner: Option<Box<dyn SstPartitioner>>,
+    /// Takes large values, and says which leave their blob files; `None` where all stay.
+    blobs: Option<BlobWriter>,
     open: Option<OpenFile>,
     sealing: Option<UnsyncedFile>,
     /// Files whose last byte is being written, or that are not known to be synced.
@@ -234,9 +245,6 @@ pub(crate) struct Outputs {
     bytes_written: u64,
 }
 
-/// Write-back of a table is started after each of this many bytes unless the options say otherwise:
-/// it is synced at its end anyway, and that waits for little then.
-const WRITE_BACK: u64 = 1 << 20;
 /// Blocks of a table in the page cache are reserved this many bytes at a time: one by one, as pages
 /// get dirty, they cost a twentieth of the processor time of a `fillseq` without log. With direct
 /// I/O that gains nothing.
@@ -263,6 +271,7 @@ impl Outputs {
             spec,
             cutter,
             partitioner: None,
+            blobs: None,
             open: None,
             sealing: None,
             unsealed: Vec::new(),
@@ -274,6 +283,12 @@ impl Outputs {
     /// Ends files where the application's `partitioner` says so, too.
     pub(crate) fn partitioned(mut self, partitioner: Option<Box<dyn SstPartitioner>>) -> Self {
         self.partitioner = partitioner;
+        self
+    }
+
+    /// Places large values in blob files as `blobs` says.
+    pub(crate) fn separating(mut self, blobs: Option<BlobWriter>) -> Self {
+        self.blobs = blobs;
         self
     }
 
@@ -291,10 +306,17 @@ impl Outputs {
                     stream.status()?;
                 }
                 self.finish_file(stream, false, rules)?;
+                if let Some(blobs) = &mut self.blobs {
+                    blobs.finish_file()?;
+                }
                 return Ok(Step::Done);
             }
             if self.cuts_before(stream.key()) {
                 self.finish_file(stream, true, rules)?;
+            }
+            if let Some(blobs) = &mut self.blobs {
+                bytes += stream.value().len();
+                stream.place_value(blobs)?;
             }
             self.add(stream.key(), stream.value())?;
             bytes += stream.value().len();
@@ -327,7 +349,9 @@ impl Outputs {
 
     /// Bytes written so far, those of the open file included.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes_written + self.open.as_ref().map_or(0, |o| o.builder.file_size())
+        let blobs = self.blobs.as_ref().map_or(0, BlobWriter::bytes);
+        let open = self.open.as_ref().map_or(0, |o| o.builder.file_size());
+        self.bytes_written + open + blobs
     }
 
     #[inline]
@@ -355,11 +379,7 @@ impl Outputs {
         }
         open.last.clear();
         open.last.extend_from_slice(key);
-        if key[key.len() - 8] == ValueType::BlobIndex as u8
-            && let Some(n) = blob::BlobIndex::decode(value)?.file()
-        {
-            open.oldest_blob = Some(open.oldest_blob.map_or(n, |o| o.min(n)));
-        }
+        count_ref(&mut open.refs, key, value)?;
         Ok(())
     }
 
@@ -408,7 +428,7 @@ impl Outputs {
             builder,
             points: None,
             last: Vec::new(),
-            oldest_blob: None,
+            refs: BlobRefs::default(),
             seqs: (Seq::MAX, Seq::ZERO),
             collectors,
             sum,
@@ -529,7 +549,8 @@ impl Outputs {
         let is_due = open.finish_collecting(&tombstones);
         let (summary, file) = open.builder.finish()?;
         self.bytes_written += summary.file_size;
-        let mut meta = self.meta(open.number, &summary, bounds, open.oldest_blob);
+        let oldest_blob = open.refs.oldest().filter(|_| !seeded(Bug::BlobLinkUnsaid));
+        let mut meta = self.meta(open.number, &summary, bounds, oldest_blob);
         meta.marked_for_compaction = is_due;
         meta.compensated_range_deletion_size = self.covered(&tombstones);
         if let Some(sum) = &open.sum {
@@ -581,14 +602,19 @@ impl Outputs {
             last.file.begin_sync()
         };
         self.spec.stages.lap(Stage::Write);
-        let before = self.seal_last();
+        let before = self.seal_table();
         self.sealing = Some(last);
         before.and(begun)
     }
 
-    /// Waits until the file that was finished last is synced, and closes it. To be called after the
-    /// last step.
+    /// Waits until the files that were finished last are synced, and closes them. To be called
+    /// after the last step.
     pub(crate) fn seal_last(&mut self) -> Result<()> {
+        self.seal_table()?;
+        self.blobs.as_mut().map_or(Ok(()), BlobWriter::seal)
+    }
+
+    fn seal_table(&mut self) -> Result<()> {
         let Some(last) = &mut self.sealing else {
             return Ok(());
         };
@@ -671,12 +697,17 @@ impl Outputs {
             let dir = self.family.reading.paths.dir(self.spec.path_id);
             self.trees.services.env.fs.sync_dir(dir)?;
         }
-        Ok(())
+        let synced = (!self.done.is_empty()).then_some(self.spec.path_id);
+        match &self.blobs {
+            Some(blobs) => blobs.sync_dir(synced),
+            None => Ok(()),
+        }
     }
 
-    /// The finished files.
-    pub(crate) fn into_files(self) -> Vec<Arc<FileMeta>> {
-        self.done
+    /// The finished tables and blob files.
+    pub(crate) fn into_files(self) -> (Vec<Arc<FileMeta>>, Vec<BlobFile>) {
+        let blobs = self.blobs.map(BlobWriter::into_files);
+        (self.done, blobs.unwrap_or_default())
     }
 
     /// Where what was written so far is, for [`discard`].
@@ -693,7 +724,10 @@ impl Outputs {
                 .table_made(&self.family, job, reason, (number, &path), Err(&e));
         }
         let done = self.done.iter().map(|f| f.number);
-        done.chain(unsealed()).map(|n| self.path_of(n)).collect()
+        let tables = done.chain(unsealed()).map(|n| self.path_of(n));
+        let mut all: Vec<_> = tables.collect();
+        all.extend(self.blobs.into_iter().flat_map(BlobWriter::abandon));
+        all
     }
 
     fn path_of(&self, number: FileNo) -> PathBuf {

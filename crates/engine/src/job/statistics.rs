@@ -109,7 +109,7 @@ pub(super) fn flushed(
     let memory: usize = mems.iter().map(|m| m.memory_usage()).sum();
     let data: u64 = mems.iter().map(|m| m.data_bytes()).sum();
     let garbage = data.saturating_sub(work.bytes_written_raw);
-    s.add(Ticker::FlushWriteBytes, work.bytes_written);
+    s.add(Ticker::FlushWriteBytes, work.all_written());
     s.add(Ticker::MemtablePayloadBytesAtFlush, data);
     s.add(Ticker::MemtableGarbageBytesAtFlush, garbage);
     s.record(HistogramId::FlushMemtableMemoryBytes, memory as u64);
@@ -141,6 +141,7 @@ pub(super) fn compacted(
     let at_output = plan.files().filter(|(l, _)| *l == plan.output_level);
     work.bytes_read_output = at_output.map(|(_, f)| f.size).sum();
     work.bytes_read_upper = plan.input_bytes() - work.bytes_read_output;
+    work.bytes_read_blob = counters.total_blob_bytes_read;
     work.bytes_in = plan.input_bytes();
     work.entries_in = counters.num_itered;
     work.entries_out = counters.num_output_records;
@@ -155,7 +156,7 @@ pub(super) fn compacted(
     let Some(s) = &services.statistics else {
         return;
     };
-    let (read, written) = (work.bytes_read(), work.bytes_written);
+    let (read, written) = (work.bytes_read(), work.all_written());
     s.add(Ticker::CompactReadBytes, read);
     s.add(Ticker::CompactWriteBytes, written);
     if let Some((r, w)) = by_reason(plan.reason) {
@@ -174,6 +175,8 @@ pub(super) fn compacted(
             c.num_optimized_del_drop_obsolete,
         ),
         (T::CompactionCpuTotalTime, work.cpu_micros),
+        (T::BlobDbGcNumKeysRelocated, c.num_blobs_relocated),
+        (T::BlobDbGcBytesRelocated, c.total_blob_bytes_relocated),
     ] {
         s.add(ticker, n);
     }
@@ -218,5 +221,7 @@ pub(super) fn add(all: &mut StreamCounters, part: &StreamCounters) {
     all.num_single_del_mismatch += part.num_single_del_mismatch;
     all.num_blobs_read += part.num_blobs_read;
     all.total_blob_bytes_read += part.total_blob_bytes_read;
+    all.num_blobs_relocated += part.num_blobs_relocated;
+    all.total_blob_bytes_relocated += part.total_blob_bytes_relocated;
     all.num_input_corrupt_records += part.num_input_corrupt_records;
 }

@@ -4,20 +4,24 @@
 //! database closes, pays the rate limiter, and, where one thread runs everything, others get their
 //! turn. Nothing is listed anywhere until the owner of the part installs its files.
 
-use super::Step;
-use super::output::{Outputs, discard};
+use super::output::{Outputs, discard, paths_of};
+use super::{Step, blobs};
 use crate::core::Background;
+use crate::family::Family;
 use crate::family::backpressure::drain::Progress;
 use crate::runtime::IoPriority;
 use esker_files::table::StageTimes;
 use esker_format::Cursor;
+use esker_format::blob_refs::BlobRefs;
 use esker_lsm::compaction_stream::{CompactionStream, StreamCounters};
 use esker_lsm::file::FileMeta;
 use esker_lsm::plan::LowerLevels;
 use esker_lsm::tombstone::DropRules;
+use esker_lsm::version::BlobFile;
 use esker_status::{Error, ErrorKind, Result, Subcode};
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
 
 /// The error of a compaction whose caller gave it up.
 pub(crate) fn check_canceled(flag: Option<&Arc<AtomicBool>>) -> Result<()> {
@@ -52,10 +56,22 @@ pub(crate) struct Part<C> {
     canceled: Option<Arc<AtomicBool>>,
 }
 
+impl PartOutput {
+    /// Where its files are.
+    pub(crate) fn paths(&self, family: &Family) -> Vec<PathBuf> {
+        let mut paths = paths_of(family, &self.files);
+        paths.extend(blobs::paths_of(family, &self.blobs));
+        paths
+    }
+}
+
 /// Output of a part.
 #[derive(Default)]
 pub(crate) struct PartOutput {
     pub(crate) files: Vec<Arc<FileMeta>>,
+    pub(crate) blobs: Vec<BlobFile>,
+    /// What it read of blob files and wrote no reference to.
+    pub(crate) garbage: BlobRefs,
     pub(crate) counters: StreamCounters,
     /// Time by stage, up to the last step.
     pub(crate) stages: StageTimes,
@@ -205,15 +221,25 @@ impl<C: Cursor> Part<C> {
 
     /// The finished files, after the last step. After an error none is left.
     pub(crate) fn finish(mut self) -> Result<PartOutput> {
-        if let Err(e) = self.outputs.finish() {
-            self.abandon();
-            return Err(e);
-        }
+        let garbage = match self
+            .outputs
+            .finish()
+            .and_then(|()| self.stream.blob_garbage())
+        {
+            Ok(garbage) => garbage,
+            Err(e) => {
+                self.abandon();
+                return Err(e);
+            }
+        };
         let counters = *self.stream.counters();
         let clock = self.outputs.stages();
         let (stages, elsewhere) = (clock.times(), clock.elsewhere_ns());
+        let (files, blobs) = self.outputs.into_files();
         Ok(PartOutput {
-            files: self.outputs.into_files(),
+            files,
+            blobs,
+            garbage,
             counters,
             stages,
             cpu_ns: elsewhere,

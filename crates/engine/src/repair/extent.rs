@@ -1,7 +1,9 @@
-//! The bounds of a table or of what will be one: keys, sequences, the oldest blob file.
+//! The bounds of a table or of what will be one: keys, sequences, references to
+//! blob files.
 
-use esker_format::blob::BlobIndex;
-use esker_format::{FileNo, InternalKey, KeyOrder, RawTombstone, Seq, ValueType, key};
+use crate::job::blobs::count_ref;
+use esker_format::blob_refs::BlobRefs;
+use esker_format::{InternalKey, KeyOrder, RawTombstone, Seq, ValueType, key};
 use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
 
@@ -11,7 +13,7 @@ pub(super) struct Extent {
     first: Option<InternalKey>,
     last: Vec<u8>,
     seqs: Option<(Seq, Seq)>,
-    oldest_blob: Option<FileNo>,
+    refs: BlobRefs,
 }
 
 impl Extent {
@@ -22,11 +24,7 @@ impl Extent {
 
     /// Takes note of one entry.
     pub(super) fn add(&mut self, internal: &[u8], value: &[u8]) -> Result<()> {
-        if internal[internal.len() - 8] == ValueType::BlobIndex as u8
-            && let Some(n) = BlobIndex::decode(value)?.file()
-        {
-            self.oldest_blob = Some(self.oldest_blob.map_or(n, |o| o.min(n)));
-        }
+        count_ref(&mut self.refs, internal, value)?;
         if self.first.is_none() {
             self.first = Some(InternalKey::from_encoded(internal)?);
         }
@@ -36,12 +34,13 @@ impl Extent {
         Ok(())
     }
 
-    /// The bounds over entries and range deletions; `Corruption` when there are none of both.
+    /// The bounds over entries and range deletions, and the references to blob files; `Corruption`
+    /// when there are none of both.
     pub(super) fn meta<'t>(
         mut self,
         tombstones: impl IntoIterator<Item = &'t RawTombstone>,
         order: &KeyOrder,
-    ) -> Result<FileMeta> {
+    ) -> Result<(FileMeta, BlobRefs)> {
         let mut bounds = match self.first.take() {
             Some(first) => Some((first, InternalKey::from_encoded(&self.last)?)),
             None => None,
@@ -64,13 +63,14 @@ impl Extent {
         let (Some((smallest, largest)), Some(seqs)) = (bounds, self.seqs) else {
             return Err(Error::corruption("the table holds nothing"));
         };
-        Ok(FileMeta {
+        let meta = FileMeta {
             smallest,
             largest,
             smallest_seq: seqs.0,
             largest_seq: seqs.1,
-            oldest_blob_file: self.oldest_blob,
+            oldest_blob_file: self.refs.oldest(),
             ..FileMeta::default()
-        })
+        };
+        Ok((meta, self.refs))
     }
 }

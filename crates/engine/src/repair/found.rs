@@ -4,6 +4,7 @@ use super::report::SalvagedTable;
 use crate::recover::fold::ManifestContents;
 use crate::write::prepared::NamedBatches;
 use esker_files::table::SalvageOptions;
+use esker_format::blob_refs::BlobRefs;
 use esker_format::key::InternalKey;
 use esker_format::properties::TableProperties;
 use esker_format::{FamilyId, FileNo, Level, Seq};
@@ -88,6 +89,8 @@ pub(super) struct ReadableTable {
     pub(super) family_name: String,
     pub(super) comparator: String,
     pub(super) meta: FileMeta,
+    /// What it refers to in blob files.
+    pub(super) refs: BlobRefs,
     /// Ingested with its sequence in the MANIFEST alone: how old its data is cannot be told.
     pub(super) is_ageless: bool,
     /// The damaged table of which a repair made this one.

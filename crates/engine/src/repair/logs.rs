@@ -266,5 +266,6 @@ fn extent_of(family: &Family, mem: &MemTable) -> Result<FileMeta> {
         extent.add(cursor.key(), cursor.value())?;
         cursor.next();
     }
-    extent.meta(&mem.raw_tombstones(), &family.order)
+    let (meta, _) = extent.meta(&mem.raw_tombstones(), &family.order)?;
+    Ok(meta)
 }

@@ -25,6 +25,7 @@ mod choose;
 mod disorder;
 mod extent;
 mod found;
+mod garbage;
 mod logs;
 mod report;
 mod rest;
@@ -460,7 +461,7 @@ impl<'a> Repair<'a> {
                     self.report.has_lost_data = true;
                 }
             }
-            let mut blobs = drop_unlinked_blobs(&mut tree);
+            let mut blobs = self.recount_garbage(&mut tree, found);
             blobs.retain(|n| found.has_blob(*n));
             let dir = self.paths_of(&family.name).first().to_path_buf();
             found.unlisted.extend(blobs.into_iter().map(|n| {
@@ -584,21 +585,6 @@ impl<'a> Repair<'a> {
         });
         Db::open_uncompacted(&self.dir, options, families.collect())?.close()
     }
-}
-
-/// A tree only lists blob files from the oldest that a table names on: takes out the others.
-fn drop_unlinked_blobs(tree: &mut TreeEdit) -> Vec<FileNo> {
-    let named = tree.added.iter().filter_map(|(_, f)| f.oldest_blob_file);
-    let oldest = named.min();
-    let mut dropped = Vec::new();
-    tree.blobs.retain(|b| {
-        let stays = oldest.is_some_and(|o| o <= b.number);
-        if !stays {
-            dropped.push(b.number);
-        }
-        stays
-    });
-    dropped
 }
 
 /// The edits of a MANIFEST that holds `plans` and nothing else.

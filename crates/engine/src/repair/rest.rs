@@ -72,12 +72,14 @@ impl Repair<'_> {
             return Ok(None);
         }
         let told = told(path, &salvage, walked, listed, (&name, why));
+        let (meta, refs) = extent.meta(salvage.range_tombstones(), &order)?;
         let found = ReadableTable {
             path: path.to_owned(),
             family,
             family_name: name,
             comparator: order.name().to_owned(),
-            meta: extent.meta(salvage.range_tombstones(), &order)?,
+            meta,
+            refs,
             is_ageless: false,
             made_of: Some(number),
         };

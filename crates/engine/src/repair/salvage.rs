@@ -13,6 +13,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// Why a blob file is set aside.
+const UNREFERENCED: &str = "a blob file that no table refers to";
+
 impl Repair<'_> {
     /// Every table at level 0 of its family; [`order_by_age`] orders them.
     pub(super) fn plan_by_tables(
@@ -27,6 +30,7 @@ impl Repair<'_> {
         let mut plans = BTreeMap::new();
         let order = self.family_options("default").comparator.clone();
         plans.insert(FamilyId::DEFAULT, plan_of("default", order));
+        let mut unlisted = Vec::new();
         let mut by_family: BTreeMap<FamilyId, Vec<&ReadableTable>> = BTreeMap::new();
         for t in found.tables.values() {
             if t.is_ageless {
@@ -56,8 +60,13 @@ impl Repair<'_> {
             }
             let blobs = found.blobs.values().filter(|(_, family, _)| *family == id);
             plan.tree.blobs = blobs.map(|(_, _, blob)| blob.clone()).collect();
+            let unreferenced = self.recount_garbage(&mut plan.tree, found);
+            let paths = unreferenced.iter().filter_map(|n| found.blobs.get(n));
+            let paths = paths.map(|(path, ..)| (path.clone(), UNREFERENCED.to_owned()));
+            unlisted.extend(paths);
             plans.insert(id, plan);
         }
+        found.unlisted.extend(unlisted);
         Ok(plans)
     }
 
@@ -121,6 +130,7 @@ fn take_salvaged(found: &mut Inventory) {
             family_name: new.family_name.clone(),
             comparator: new.comparator.clone(),
             meta: FileMeta::from(NewFile::from(&new.meta)),
+            refs: new.refs.clone(),
             ..*new
         };
         found.tables.insert(new.meta.number, table);
@@ -168,8 +178,7 @@ fn drop_foreign_blobs(found: &mut Inventory) {
             .values()
             .any(|t| t.family == *family && t.meta.oldest_blob_file.is_some_and(|o| o <= *number));
         if !is_named {
-            let why = "a blob file that no table refers to".to_owned();
-            found.unlisted.push((path.clone(), why));
+            found.unlisted.push((path.clone(), UNREFERENCED.to_owned()));
         }
         is_named
     });

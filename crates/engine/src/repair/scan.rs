@@ -10,6 +10,7 @@ use esker_env::{Env, ReadOptions as FileReadOptions};
 use esker_files::blob::BlobFileReader;
 use esker_files::table::{ReadContext, TableReader, TableReaderOptions};
 use esker_format::blob::{self, BlobFileHeader};
+use esker_format::blob_refs::BlobRefs;
 use esker_format::file_name::{FileKind, parse_file_name};
 use esker_format::properties::TableProperties;
 use esker_format::{Cursor, FamilyId, FileNo, KeyOrder, Seq};
@@ -244,6 +245,7 @@ impl Repair<'_> {
             0 => 0,
             start => reader.file_size().saturating_sub(start),
         };
+        let (meta, refs) = bounds(&reader)?;
         let meta = FileMeta {
             number,
             size: reader.file_size(),
@@ -251,7 +253,7 @@ impl Repair<'_> {
             file_creation_time: p.file_creation_time,
             unique_id: p.unique_id().map(|id| id.0).filter(|id| *id != [0, 0]),
             tail_size: tail,
-            ..bounds(&reader)?
+            ..meta
         };
         Ok(ReadableTable {
             path: path.to_owned(),
@@ -259,6 +261,7 @@ impl Repair<'_> {
             family_name,
             comparator,
             meta,
+            refs,
             is_ageless: p.external_sst_file_version.is_some_and(|v| v >= 2)
                 && p.external_sst_file_global_seqno.unwrap_or(0) == 0,
             made_of: made_of(p),
@@ -294,8 +297,9 @@ fn check_against(listed: &ListedTable, table: &TableReader) -> Result<()> {
     }
 }
 
-/// The smallest and largest key and sequence, over points and range tombstones.
-fn bounds(reader: &Arc<TableReader>) -> Result<FileMeta> {
+/// The smallest and largest key and sequence, over points and range tombstones, and the references
+/// to blob files.
+fn bounds(reader: &Arc<TableReader>) -> Result<(FileMeta, BlobRefs)> {
     let mut extent = Extent::default();
     let mut cursor = reader.cursor(&ReadContext::compaction(1 << 20));
     cursor.seek_to_first();

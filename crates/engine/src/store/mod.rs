@@ -193,6 +193,9 @@ impl Ready {
         let base = Arc::clone(&family.view_guard().version);
         change.check_order(&base)?;
         let mut tree = change.tree;
+        // After a repair tables may refer to a blob file that is lost.
+        let is_listed = |blob: &FileNo| base.blob_files().contains_key(blob);
+        tree.garbage.retain(|(blob, ..)| is_listed(blob));
         number_epochs(&base, &mut tree);
         let next = Arc::new(apply(&base, std::slice::from_ref(&tree))?);
         let mut edit = VersionEdit::for_family(family.id);
@@ -491,8 +494,11 @@ impl Store {
         let files: Vec<_> = version.files().map(|(_, f)| Arc::clone(f)).collect();
         self.obsolete_files.retire_tables(paths, files);
         for blob in version.blob_files().keys() {
-            self.obsolete_files
-                .retire_blob(paths.blob(*blob), family.readers_of_blob(*blob));
+            self.obsolete_files.retire_blob(
+                *blob,
+                paths.blob(*blob),
+                family.readers_of_blob(*blob),
+            );
         }
         Ok(())
     }
@@ -716,8 +722,11 @@ impl Store {
             .keys()
             .filter(|b| !next.blob_files().contains_key(b))
         {
-            self.obsolete_files
-                .retire_blob(paths.blob(*blob), family.readers_of_blob(*blob));
+            self.obsolete_files.retire_blob(
+                *blob,
+                paths.blob(*blob),
+                family.readers_of_blob(*blob),
+            );
         }
     }
 }

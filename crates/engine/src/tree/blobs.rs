@@ -1,6 +1,9 @@
 //! Values that live in blob files: opened on first use, verified on every read.
 
 use super::TablePaths;
+use crate::observe::{
+    HistogramId, PerfLevel, PerfMetric, Statistics, Ticker, perf_count, perf_timer,
+};
 use esker_env::Env;
 use esker_files::blob::BlobFileReader;
 use esker_format::blob::BlobIndex;
@@ -14,13 +17,15 @@ use hashbrown::HashMap;
 #[derive(Debug)]
 pub(crate) struct Blobs {
     env: Env,
+    statistics: Option<Arc<Statistics>>,
     open: RwLock<HashMap<FileNo, Arc<BlobFileReader>>>,
 }
 
 impl Blobs {
-    pub(crate) fn new(env: Env) -> Arc<Self> {
+    pub(crate) fn new(env: Env, statistics: Option<Arc<Statistics>>) -> Arc<Self> {
         Arc::new(Blobs {
             env,
+            statistics,
             open: RwLock::new(Rank::LEAF, HashMap::new()),
         })
     }
@@ -44,7 +49,24 @@ impl Blobs {
             return Err(expiring());
         };
         let reader = self.reader(family, paths, file)?;
-        reader.get(user_key, &index, true, out).map(|_| ())
+        let clock = &*self.env.clock;
+        let times = self.statistics.as_ref().filter(|s| s.wants_times());
+        let start = times.map(|_| clock.now_us());
+        let timed = perf_timer(PerfMetric::BlobReadTime, PerfLevel::EnableTime, clock);
+        let bytes = reader.get(user_key, &index, true, out)? as u64;
+        drop(timed);
+        perf_count(PerfMetric::BlobReadCount, 1);
+        perf_count(PerfMetric::BlobReadByte, bytes);
+        if let Some(s) = &self.statistics {
+            s.add(Ticker::BlobDbBlobFileBytesRead, bytes);
+        }
+        if let (Some(s), Some(start)) = (times, start) {
+            s.record(
+                HistogramId::BlobDbBlobFileReadMicros,
+                clock.now_us() - start,
+            );
+        }
+        Ok(())
     }
 
     fn reader(
@@ -58,7 +80,9 @@ impl Blobs {
         }
         let path = paths.blob(number);
         let reader = Arc::new(BlobFileReader::open(&*self.env.fs, &path, number, family)?);
-        self.open.write().insert(number, Arc::clone(&reader));
+        // One that another thread opened meanwhile is closed without the lock.
+        let other = self.open.write().insert(number, Arc::clone(&reader));
+        drop(other);
         Ok(reader)
     }
 
@@ -69,9 +93,15 @@ impl Blobs {
 
     /// Closes the files that `is_live` does not know any more.
     pub(crate) fn retain(&self, is_live: impl Fn(FileNo) -> bool) {
-        if !self.open.read().is_empty() {
-            self.open.write().retain(|n, _| is_live(*n));
+        if self.is_empty() {
+            return;
         }
+        // They are closed without the lock, which is below those of files.
+        let closed: Vec<_> = {
+            let mut open = self.open.write();
+            open.extract_if(|n, _| !is_live(*n)).collect()
+        };
+        drop(closed);
     }
 
     /// The reader of blobs for one family's iterators.

@@ -19,6 +19,7 @@ use esker_format::FileNo;
 use esker_format::file_name::{FileKind, parse_file_name};
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::Version;
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicUsize, Ordering};
 use esker_sync::{Arc, Mutex, Weak};
@@ -44,11 +45,27 @@ pub(crate) struct ObsoleteFiles {
     spare: AtomicUsize,
 }
 
+/// A blob file that no current version lists.
+#[derive(Debug)]
+struct RetiredBlob {
+    number: FileNo,
+    path: PathBuf,
+    /// The versions that may list it.
+    readers: Vec<Weak<Version>>,
+}
+
+impl RetiredBlob {
+    fn is_read(&self) -> bool {
+        let is_held = |version: &Weak<Version>| version.strong_count() > 0;
+        self.readers.iter().any(is_held) && !seeded(Bug::BlobDeletedWhileRead)
+    }
+}
+
 #[derive(Debug, Default)]
 struct RetiredFiles {
     tables: Vec<(Arc<TablePaths>, Arc<FileMeta>)>,
     /// Blob files, with the versions that list them.
-    blobs: Vec<(PathBuf, Vec<Weak<Version>>)>,
+    blobs: Vec<RetiredBlob>,
     /// Logs, MANIFESTs: they have no readers once they are retired.
     files: Vec<PathBuf>,
     /// Tables without readers that wait in line for their deletion, with their bytes.
@@ -91,13 +108,15 @@ impl RetiredFiles {
 pub(crate) struct PurgeReport {
     /// With where they were.
     pub(crate) tables: Vec<(FileNo, PathBuf)>,
+    /// Blob files, with where they were.
+    pub(crate) blobs: Vec<(FileNo, PathBuf)>,
     pub(crate) failed: Vec<(PathBuf, Error)>,
 }
 
 impl PurgeReport {
-    /// Why the table is still there; `None` when it is gone.
-    pub(crate) fn error_of(&self, table: &Path) -> Option<Error> {
-        let failed = self.failed.iter().find(|(path, _)| path == table);
+    /// Why the file is still there; `None` when it is gone.
+    pub(crate) fn error_of(&self, file: &Path) -> Option<Error> {
+        let failed = self.failed.iter().find(|(path, _)| path == file);
         failed.map(|(_, e)| e.clone())
     }
 }
@@ -140,9 +159,13 @@ impl ObsoleteFiles {
     }
 
     /// Takes a blob file that no current version lists; `readers` are the versions that may.
-    pub(crate) fn retire_blob(&self, path: PathBuf, readers: Vec<Weak<Version>>) {
+    pub(crate) fn retire_blob(&self, number: FileNo, path: PathBuf, readers: Vec<Weak<Version>>) {
         let mut retired = self.retired.lock();
-        retired.blobs.push((path, readers));
+        retired.blobs.push(RetiredBlob {
+            number,
+            path,
+            readers,
+        });
         self.waiting.store(retired.waiting(), Ordering::Release);
     }
 
@@ -290,7 +313,7 @@ impl ObsoleteFiles {
     /// sure that no reader opens again. A file that cannot be deleted is named and forgotten.
     pub(crate) fn purge(&self, spare: u64, forget: impl Fn(FileNo)) -> PurgeReport {
         let _alone = self.purging.lock();
-        let (tables, files) = {
+        let (tables, blobs, files) = {
             let mut retired = self.retired.lock();
             if retired.disabled > 0 {
                 return PurgeReport::default();
@@ -299,17 +322,12 @@ impl ObsoleteFiles {
                 .into_iter()
                 .partition(|(_, f)| Arc::strong_count(f) == 1);
             retired.tables = held;
-            let mut files = std::mem::take(&mut retired.files);
-            let read = |(_, readers): &(_, Vec<Weak<Version>>)| {
-                readers.iter().any(|version| version.strong_count() > 0)
-            };
-            let (held, unread) = std::mem::take(&mut retired.blobs)
+            let files = std::mem::take(&mut retired.files);
+            let (read, unread): (Vec<_>, Vec<_>) = std::mem::take(&mut retired.blobs)
                 .into_iter()
-                .partition(read);
-            retired.blobs = held;
-            let unread: Vec<(PathBuf, _)> = unread;
-            files.extend(unread.into_iter().map(|(path, _)| path));
-            (free, files)
+                .partition(RetiredBlob::is_read);
+            retired.blobs = read;
+            (free, unread, files)
         };
         let mut purged = PurgeReport::default();
         for (paths, table) in tables {
@@ -337,6 +355,10 @@ impl ObsoleteFiles {
         while let Some((number, path)) = self.next_trash() {
             self.delete(path.clone(), &mut purged);
             purged.tables.push((number, path));
+        }
+        for blob in blobs {
+            self.delete(blob.path.clone(), &mut purged);
+            purged.blobs.push((blob.number, blob.path));
         }
         let mut any_archived = false;
         for path in files {

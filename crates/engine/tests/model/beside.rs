@@ -8,7 +8,7 @@
 use crate::common::{Rng, number, remove_dir};
 use crate::orders::{FAMILIES, Key, Map, ORDERS};
 use crate::{Run, show_entry};
-use esker::options::{BottommostLevelCompaction, CompactFilesOptions};
+use esker::options::{BlobGarbageCollectionPolicy, BottommostLevelCompaction, CompactFilesOptions};
 use esker::{
     CheckpointOptions, CompactRangeOptions, CompactionFilter, Db, Decision, Env, ErrorKind,
     FamilyHandle, FamilyOptions, FilterValue, FlushOptions, IngestOptions, ReadOptions, Result,
@@ -119,6 +119,12 @@ fn call(
                 BottommostLevelCompaction::from_number(rng.below(4) as u8).unwrap_or_default();
             how.allow_write_stall = rng.one_in(2);
             how.max_subcompactions = rng.below(3) as u32;
+            how.blob_garbage_collection_policy = *rng.pick(&[
+                BlobGarbageCollectionPolicy::UseDefault,
+                BlobGarbageCollectionPolicy::Force,
+                BlobGarbageCollectionPolicy::Disable,
+            ]);
+            how.blob_garbage_collection_age_cutoff = *rng.pick(&[-1.0, 0.5, 1.0]);
             how.change_level = rng.one_in(3);
             how.target_level = rng.below(6) as i32 - 1;
             let refusals: &[ErrorKind] = if how.change_level {
@@ -160,6 +166,20 @@ fn call(
                 ("level0_file_num_compaction_trigger", "4"),
                 ("write_buffer_size", "2000"),
                 ("write_buffer_size", "20000"),
+                ("enable_blob_files", "true"),
+                ("enable_blob_files", "true"),
+                ("enable_blob_files", "false"),
+                ("min_blob_size", "0"),
+                ("min_blob_size", "20"),
+                ("blob_file_size", "1000"),
+                ("blob_compression_type", "kLZ4Compression"),
+                ("blob_compression_type", "kNoCompression"),
+                ("blob_file_starting_level", "1"),
+                ("blob_file_starting_level", "0"),
+                ("enable_blob_garbage_collection", "true"),
+                ("enable_blob_garbage_collection", "false"),
+                ("blob_garbage_collection_age_cutoff", "0.7"),
+                ("blob_garbage_collection_force_threshold", "0.3"),
                 ("disable_auto_compactions", "true"),
                 ("disable_auto_compactions", "false"),
                 ("disable_auto_compactions", "false"),

@@ -2,7 +2,7 @@
 
 use crate::common::Rng;
 use esker::merge_operator::{Max, StringAppend, UInt64Add};
-use esker::options::{CompactionStyle, OptionSet};
+use esker::options::{CompactionStyle, CompressionType, OptionSet};
 use esker::{Comparator, FamilyOptions, KeyOrder};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -120,6 +120,9 @@ pub(crate) fn options_of(family: usize, rng: &mut Rng) -> FamilyOptions {
     o.table
         .set("cache_index_and_filter_blocks", &rng.one_in(2).to_string())
         .expect("an option of ours");
+    if rng.one_in(2) {
+        blobs(&mut o, rng);
+    }
     match family {
         0 => o.merge_operator = Some(Arc::new(StringAppend::new(b","))),
         1 => {
@@ -145,4 +148,16 @@ pub(crate) fn options_of(family: usize, rng: &mut Rng) -> FamilyOptions {
         }
     }
     o
+}
+
+/// Small blob files, most of them collected.
+fn blobs(o: &mut FamilyOptions, rng: &mut Rng) {
+    o.enable_blob_files = true;
+    o.min_blob_size = *rng.pick(&[0, 8, 24, 100]);
+    o.blob_file_size = *rng.pick(&[300, 2 << 10, 16 << 10]);
+    o.blob_compression_type = *rng.pick(&[CompressionType::None, CompressionType::Lz4]);
+    o.blob_file_starting_level = *rng.pick(&[0, 0, 0, 2]);
+    o.enable_blob_garbage_collection = !rng.one_in(3);
+    o.blob_garbage_collection_age_cutoff = *rng.pick(&[0.0, 0.25, 0.6, 1.0]);
+    o.blob_garbage_collection_force_threshold = *rng.pick(&[0.2, 0.5, 1.0]);
 }

@@ -232,5 +232,29 @@ fn family(rng: &mut Rng, newest_format: u64) -> String {
     if plain && rng.one_in(2) {
         set(&mut list, "block_align", "true");
     }
+    if rng.one_in(2) {
+        blobs(rng, &mut list);
+    }
     list
+}
+
+/// Small blob files, most of them collected.
+fn blobs(rng: &mut Rng, list: &mut String) {
+    set(list, "enable_blob_files", "true");
+    set(list, "min_blob_size", rng.word(&["0", "20", "100"]));
+    set(list, "blob_file_size", rng.word(&["2000", "65536"]));
+    let codecs = [
+        "kNoCompression",
+        "kSnappyCompression",
+        "kLZ4Compression",
+        "kZSTD",
+    ];
+    set(list, "blob_compression_type", rng.word(&codecs));
+    set(list, "blob_file_starting_level", rng.word(&["0", "0", "1"]));
+    let gc = rng.word(&["true", "true", "false"]);
+    set(list, "enable_blob_garbage_collection", gc);
+    let age = rng.word(&["0.25", "0.5", "1.0"]);
+    set(list, "blob_garbage_collection_age_cutoff", age);
+    let force = rng.word(&["0.3", "0.7", "1.0"]);
+    set(list, "blob_garbage_collection_force_threshold", force);
 }

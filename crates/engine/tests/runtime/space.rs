@@ -47,7 +47,7 @@ fn verify(db: &Db, model: &Model, doubtful: &[String]) -> Result<()> {
 fn survives_full(part: &'static str) -> Result<()> {
     let (env, faults) = faulty();
     let recorder = Arc::new(Recorder::default());
-    let mut with = options(&env);
+    let mut with = options(&env).set("enable_blob_files", &(part == ".blob").to_string())?;
     with.db.listeners.push(recorder.clone());
     let db = Db::open("/db", with)?;
     let (mut model, mut doubtful) = (Model::new(), Vec::new());
@@ -103,6 +103,11 @@ fn survives_full(part: &'static str) -> Result<()> {
     );
     let db = Db::open("/db", options(&env))?;
     verify(&db, &model, &doubtful)
+}
+
+#[test]
+fn a_disk_that_is_full_for_blob_files() -> Result<()> {
+    survives_full(".blob")
 }
 
 #[test]

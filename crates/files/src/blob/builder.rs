@@ -84,7 +84,16 @@ impl BlobFileBuilder {
     }
 
     /// Writes the footer, syncs and closes; returns what the MANIFEST must say.
-    pub fn finish(mut self) -> Result<BlobAddition> {
+    pub fn finish(self) -> Result<BlobAddition> {
+        let (addition, mut file) = self.finish_unsynced()?;
+        file.sync()?;
+        file.close()?;
+        Ok(addition)
+    }
+
+    /// Writes the footer; returns what the MANIFEST must say, and the file, which is to be synced
+    /// and closed before.
+    pub fn finish_unsynced(mut self) -> Result<(BlobAddition, Box<dyn WritableFile>)> {
         let blob_count = self.addition.total_count;
         self.file.append(
             &BlobFileFooter {
@@ -94,8 +103,6 @@ impl BlobFileBuilder {
             .encode(),
         )?;
         self.file.flush()?;
-        self.file.sync()?;
-        self.file.close()?;
-        Ok(self.addition)
+        Ok((self.addition, self.file))
     }
 }

@@ -109,7 +109,8 @@ impl<C: Cursor> CompactionStream<'_, C> {
 
     /// Moves the input to `skip_until`.
     pub(super) fn skip_input(&mut self) {
-        if !self.options.must_count_input_entries {
+        // A reference that is passed over unseen would never count as garbage.
+        if !self.options.must_count_input_entries && !self.options.counts_blobs {
             return self.input.seek(&self.skip_until);
         }
         while self.input.valid()

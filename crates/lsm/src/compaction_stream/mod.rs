@@ -13,6 +13,8 @@
 //!   snapshot needs;
 //! - at the bottom, a version that every snapshot sees gets sequence zero.
 //!
+//! Large values go into blob files at the end of it all ([`CompactionStream::place_value`]).
+//!
 //! A key is copied once (its trailer may change); a plain value is a slice of the input's. Nothing
 //! is allocated per entry once the buffers are warm.
 //!
@@ -23,10 +25,12 @@
 //!
 //! Callers: flush and compaction jobs, one stream per sub-compaction. Not shared between threads.
 
+mod blobs;
 mod filter;
 mod merge;
 mod operands;
 mod rules;
 mod stream;
 
+pub use blobs::ValueSink;
 pub use stream::{CompactionStream, KeyProbe, StreamCounters, StreamOptions};

@@ -1,5 +1,6 @@
 //! The stream's state, options, counters and outer moves.
 
+use super::blobs::BlobFlow;
 use super::operands::MergeState;
 use crate::compaction_filter::CompactionFilter;
 use crate::merge_operator::MergeOperator;
@@ -44,6 +45,8 @@ pub struct StreamOptions<'a> {
     pub filter: Option<Arc<dyn CompactionFilter>>,
     /// Reads blobs, for merges and filters.
     pub resolver: Arc<dyn ValueResolver>,
+    /// Counts the references to blob files that come in and go out.
+    pub counts_blobs: bool,
     /// Tells whether no level below the output holds the user key. `None` for flushes, which know
     /// nothing of it.
     pub key_not_exists_beyond: Option<KeyProbe<'a>>,
@@ -68,6 +71,7 @@ impl StreamOptions<'_> {
             merge_operator: None,
             filter: None,
             resolver: Arc::new(NoBlobs),
+            counts_blobs: false,
             key_not_exists_beyond: None,
             cancelled: None,
         }
@@ -109,10 +113,14 @@ pub struct StreamCounters {
     pub num_single_del_mismatch: u64,
     /// Values that took their preferred sequence.
     pub num_timed_put_swap_preferred_seqno: u64,
-    /// Blobs read for merges and filters.
+    /// Blobs read for merges and filters, and from files that are left.
     pub num_blobs_read: u64,
     /// Bytes of them.
     pub total_blob_bytes_read: u64,
+    /// Live blobs that were written to new files.
+    pub num_blobs_relocated: u64,
+    /// Bytes of them.
+    pub total_blob_bytes_relocated: u64,
     /// Entries of corrupt form; the stream ends at the first.
     pub num_input_corrupt_records: u64,
 }
@@ -128,6 +136,10 @@ pub(super) enum ValueAt {
     Empty,
     /// In the filter's buffer, or among the outputs of a merge.
     Buffer,
+    /// It is in a new blob file: the index takes its place.
+    Index,
+    /// It was read from a blob file.
+    Blob,
 }
 
 /// The filtered, merged and cleaned sequence of entries that a job writes.
@@ -161,6 +173,12 @@ pub struct CompactionStream<'a, C> {
     pub(super) current_snapshot: Seq,
     pub(super) skip_until: Vec<u8>,
     pub(super) merge: MergeState,
+    /// The encoded index of a value that was put into a blob file.
+    pub(super) index_buf: Vec<u8>,
+    /// A value from a blob file.
+    pub(super) blob_buf: Vec<u8>,
+    /// What is known about references to blob files, where they are counted.
+    pub(super) blob_flow: Option<Box<BlobFlow>>,
     since_check: u32,
 }
 
@@ -191,6 +209,7 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
             bottom: options.bottommost && !options.allow_ingest_behind,
             ts: options.order.timestamp_size(),
             is_old: false,
+            blob_flow: options.counts_blobs.then(Box::default),
             options,
             error: None,
             valid: false,
@@ -208,6 +227,8 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
             current_snapshot: Seq::ZERO,
             skip_until: Vec::new(),
             merge: MergeState::default(),
+            index_buf: Vec::new(),
+            blob_buf: Vec::new(),
             since_check: 0,
         })
     }
@@ -272,6 +293,8 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
             ValueAt::InputHead(len) => &self.input.value()[..len],
             ValueAt::Empty => &[],
             ValueAt::Buffer => self.merge.current_value().unwrap_or(&self.value_buf),
+            ValueAt::Index => &self.index_buf,
+            ValueAt::Blob => &self.blob_buf,
         }
     }
 
@@ -338,6 +361,9 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
     #[inline]
     pub(super) fn advance_input(&mut self) {
         self.counters.num_itered += 1;
+        if self.blob_flow.is_some() {
+            self.count_blob();
+        }
         self.input.next();
     }
 
@@ -427,7 +453,8 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
             && !stays
             && self.seq <= self.earliest_snapshot
             && self.seq <= self.options.preserve_seqno_after
-            && (self.ts == 0 || self.is_old)
+            // A blob's record has the whole key, timestamp and all.
+            && (self.ts == 0 || self.is_old && self.kind != ValueType::BlobIndex)
         {
             self.zero_timestamp();
             self.set_trailer(Seq::ZERO, self.kind);

@@ -526,7 +526,20 @@ impl Context<'_> {
             self.first_down(files.iter(), CompactionReason::ReadTriggered)
         };
         let by_age = || expired().or_else(periodic);
-        marked.or_else(bottom).or_else(by_age).or_else(in_vain)
+        let of_garbage = || {
+            let gc = self.policy.forced_blob_gc.as_ref()?;
+            let oldest = self.version.forced_blob_gc(gc)?;
+            let mut linked = idle
+                .iter()
+                .filter(|(_, f)| f.oldest_blob_file == Some(oldest));
+            let reason = CompactionReason::ForcedBlobGarbageCollection;
+            linked.find_map(|(level, f)| match *level {
+                Level::L0 => self.level0_down(f, self.targets.base_level, reason),
+                _ => self.rewrite(*level, f, reason),
+            })
+        };
+        let wanted = marked.or_else(bottom).or_else(by_age);
+        wanted.or_else(of_garbage).or_else(in_vain)
     }
 
     fn pick_periodic(

@@ -190,6 +190,10 @@ pub struct FlushInfo {
     pub oldest_blob_file: Option<FileNo>,
     /// Properties of the table, once there is one.
     pub properties: Option<Arc<TableProperties>>,
+    /// The blob files that were written.
+    pub blob_files: Vec<BlobFileShare>,
+    /// The codec of new blob files.
+    pub blob_compression: CompressionType,
 }
 
 /// A file that a compaction read or wrote.
@@ -285,6 +289,12 @@ pub struct CompactionInfo {
     pub compression: CompressionType,
     /// Files of level 0 when it was told.
     pub level0_files: usize,
+    /// The blob files that were written.
+    pub blob_files: Vec<BlobFileShare>,
+    /// What nothing refers to any more, by blob file.
+    pub blob_garbage: Vec<BlobFileShare>,
+    /// The codec of new blob files.
+    pub blob_compression: CompressionType,
     /// True if it reads everything that the family holds.
     pub is_full: bool,
     /// Its counters.
@@ -310,6 +320,8 @@ pub struct SubcompactionInfo {
     pub output_level: Level,
     /// The codec of the outputs.
     pub compression: CompressionType,
+    /// The codec of new blob files.
+    pub blob_compression: CompressionType,
     /// How it ended; `None` while it runs and when it went well.
     pub error: Option<Error>,
     /// Its counters.
@@ -348,6 +360,53 @@ pub struct TableFileDeletion {
     pub file_no: FileNo,
     /// The failure.
     pub error: Option<Error>,
+}
+
+/// A blob file that was made, or could not be.
+#[derive(Clone, Debug)]
+pub struct BlobFileCreation {
+    /// The family.
+    pub family: String,
+    /// The job's number.
+    pub job: u64,
+    /// By which kind of job.
+    pub reason: TableFileReason,
+    /// The file.
+    pub file: PathBuf,
+    /// Its number.
+    pub file_no: FileNo,
+    /// Values in it.
+    pub blobs: u64,
+    /// Bytes of their records.
+    pub blob_bytes: u64,
+    /// The failure.
+    pub error: Option<Error>,
+}
+
+/// A blob file that was deleted, or could not be.
+#[derive(Clone, Debug)]
+pub struct BlobFileDeletion {
+    /// The job's number.
+    pub job: u64,
+    /// The file.
+    pub file: PathBuf,
+    /// Its number.
+    pub file_no: FileNo,
+    /// The failure.
+    pub error: Option<Error>,
+}
+
+/// Values of a blob file: those that a job wrote, or those that it made garbage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobFileShare {
+    /// The file.
+    pub file: PathBuf,
+    /// Its number.
+    pub file_no: FileNo,
+    /// The values.
+    pub blobs: u64,
+    /// Bytes of their records.
+    pub blob_bytes: u64,
 }
 
 /// A memtable that takes no more writes.
@@ -437,6 +496,10 @@ pub trait EventListener: Send + Sync {
     fn on_table_file_created(&self, _info: &TableFileCreation) {}
     /// A table file was deleted, or could not be.
     fn on_table_file_deleted(&self, _info: &TableFileDeletion) {}
+    /// A blob file was made, or could not be.
+    fn on_blob_file_created(&self, _info: &BlobFileCreation) {}
+    /// A blob file was deleted, or could not be.
+    fn on_blob_file_deleted(&self, _info: &BlobFileDeletion) {}
     /// A memtable takes no more writes.
     fn on_memtable_sealed(&self, _info: &MemtableInfo) {}
     /// Writers are held back in another way than before.

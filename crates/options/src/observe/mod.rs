@@ -32,10 +32,10 @@ pub use bridges::TracingLogger;
 pub use db_ref::DbRef;
 pub use event_log::{EVENT_LOG_PREFIX, EventLine};
 pub use events::{
-    BackgroundErrorInfo, BackgroundErrorReason, CompactionFigures, CompactionFile, CompactionInfo,
-    CompactionReason, EventListener, FlushInfo, FlushReason, IngestInfo, MemtableInfo,
-    RecoveryInfo, StallCondition, StallInfo, SubcompactionInfo, TableFileCreation,
-    TableFileDeletion, TableFileReason,
+    BackgroundErrorInfo, BackgroundErrorReason, BlobFileCreation, BlobFileDeletion, BlobFileShare,
+    CompactionFigures, CompactionFile, CompactionInfo, CompactionReason, EventListener, FlushInfo,
+    FlushReason, IngestInfo, MemtableInfo, RecoveryInfo, StallCondition, StallInfo,
+    SubcompactionInfo, TableFileCreation, TableFileDeletion, TableFileReason,
 };
 pub use histogram::{BUCKETS, Histogram, HistogramSummary};
 pub use info_log::{InfoLog, InfoLogOptions};

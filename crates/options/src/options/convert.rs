@@ -8,7 +8,7 @@ use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{BackgroundIo, Env};
 use esker_files::table::{self, TableOptions};
 use esker_lsm::load::StallTriggers;
-use esker_lsm::policy::{self, Policy};
+use esker_lsm::policy::{self, ForcedBlobGc, Policy};
 
 /// Returns whether a kind of metadata block stays in the cache: as its tier says, or the older
 /// option.
@@ -192,6 +192,16 @@ impl FamilyOptions {
             several => several.iter().map(|p| p.target_size).collect(),
         }
     }
+
+    /// When garbage starts compactions; 1 turns that off.
+    fn forced_blob_gc(&self) -> Option<ForcedBlobGc> {
+        let threshold = self.blob_garbage_collection_force_threshold;
+        let gc = ForcedBlobGc {
+            age_cutoff: self.blob_garbage_collection_age_cutoff,
+            threshold,
+        };
+        (self.enable_blob_garbage_collection && threshold < 1.0).then_some(gc)
+    }
 }
 
 /// Makes the policy from the rows of the picker's options.
@@ -208,6 +218,7 @@ macro_rules! policy_from_rows {
                     $( $field: policy::$convert(&self.$field), )*
                     stall_triggers: self.tree_triggers(),
                     path_targets: self.path_targets(),
+                    forced_blob_gc: self.forced_blob_gc(),
                     allow_trivial_move: true,
                 }
             }

@@ -163,34 +163,35 @@ esker_lsm::picker_options! { option_table
     /// Stores user timestamps in files; false keeps them in memory only.
     persist_user_defined_timestamps: bool = true, Refused("user-defined timestamps are always stored"), Table, New, AtOpen;
 
-    /// Stores large values in blob files.
-    enable_blob_files: bool = false, Accepted("large values are stored in tables; blob files that are there are read"), Blobs, Both, AnyTime;
+    /// Stores large values in blob files. Without it every compaction brings the values that it
+    /// meets back into tables.
+    enable_blob_files: bool = false, Live, Blobs, Both, AnyTime;
     /// Smallest such value, in bytes.
-    min_blob_size: u64 = 0, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
+    min_blob_size: u64 = 0, Live, Blobs, Both, AnyTime;
     /// Bytes of a blob file.
-    blob_file_size: u64 = 1 << 28, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
+    blob_file_size: u64 = 1 << 28, Live, Blobs, Both, AnyTime;
     /// Codec of blobs.
-    blob_compression_type: CompressionType = CompressionType::None, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
+    blob_compression_type: CompressionType = CompressionType::None, Live, Blobs, Both, AnyTime;
     /// Settings of that codec.
-    blob_compression_opts: CompressionSettings = CompressionSettings::default(), Accepted("only with enable_blob_files"), Blobs, New, AnyTime;
+    blob_compression_opts: CompressionSettings = CompressionSettings::default(), Live, Blobs, New, AnyTime;
     /// Moves live blobs out of old files during compactions.
-    enable_blob_garbage_collection: bool = false, Accepted("blob files are read, and neither written nor collected yet"), Blobs, Both, AnyTime;
+    enable_blob_garbage_collection: bool = false, Live, Blobs, Both, AnyTime;
     /// Share of the oldest blob files that this looks at.
-    blob_garbage_collection_age_cutoff: f64 = 0.25, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
+    blob_garbage_collection_age_cutoff: f64 = 0.25, Live, Blobs, Both, AnyTime;
     /// Share of garbage in them that starts a compaction.
-    blob_garbage_collection_force_threshold: f64 = 1.0, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
+    blob_garbage_collection_force_threshold: f64 = 1.0, Live, Blobs, Both, AnyTime;
     /// Readahead in blob files during compactions.
-    blob_compaction_readahead_size: u64 = 0, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
+    blob_compaction_readahead_size: u64 = 0, Accepted("compactions read blobs one by one"), Blobs, Both, AnyTime;
     /// First level whose values go into blob files.
-    blob_file_starting_level: i32 = 0, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
+    blob_file_starting_level: i32 = 0, Live, Blobs, Both, AnyTime;
     /// Fresh blobs that go into the blob cache.
-    prepopulate_blob_cache: PrepopulateBlobCache = PrepopulateBlobCache::Disable, Accepted("only with enable_blob_files"), Blobs, Both, AnyTime;
+    prepopulate_blob_cache: PrepopulateBlobCache = PrepopulateBlobCache::Disable, Accepted("blobs are read without a cache of their own"), Blobs, Both, AnyTime;
     /// Writes large values to blob files before the flush.
-    enable_blob_direct_write: bool = false, Refused("blob files are read, and not written yet"), Blobs, New, AtOpen;
+    enable_blob_direct_write: bool = false, Refused("only flushes and compactions write blob files"), Blobs, New, AtOpen;
     /// Blob files that are written side by side.
-    blob_direct_write_partitions: u32 = 1, Accepted("only with enable_blob_files"), Blobs, New, AtOpen;
+    blob_direct_write_partitions: u32 = 1, Accepted("only with enable_blob_direct_write"), Blobs, New, AtOpen;
     /// How values are spread over those files.
-    blob_direct_write_partition_strategy: String = "nullptr".into(), Refused("blob files are read, and not written yet"), Blobs, Unprinted, AtOpen;
+    blob_direct_write_partition_strategy: String = "nullptr".into(), Refused("only flushes and compactions write blob files"), Blobs, Unprinted, AtOpen;
     /// A cache for blobs.
     blob_cache: String = "nullptr".into(), Accepted("blobs are read without a cache of their own"), Blobs, Unprinted, AtOpen;
     /// Settings of plain tables.

@@ -304,6 +304,11 @@ pub struct CompactRangeOptions {
     pub full_history_ts_low: Option<Vec<u8>>,
     /// Set to true by any thread, makes it give up with `Incomplete`; the steps that are done stay.
     pub canceled: Option<Arc<AtomicBool>>,
+    /// Live values leave old blob files, or do not, whatever the family's options say.
+    pub blob_garbage_collection_policy: BlobGarbageCollectionPolicy,
+    /// The share of the oldest blob files that they leave, from 0 to 1; any other number for the
+    /// family's own.
+    pub blob_garbage_collection_age_cutoff: f64,
 }
 
 impl Default for CompactRangeOptions {
@@ -318,8 +323,22 @@ impl Default for CompactRangeOptions {
             target_path_id: 0,
             full_history_ts_low: None,
             canceled: None,
+            blob_garbage_collection_policy: BlobGarbageCollectionPolicy::UseDefault,
+            blob_garbage_collection_age_cutoff: -1.0,
         }
     }
+}
+
+/// Garbage collection of blob files by one compaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BlobGarbageCollectionPolicy {
+    /// Live values leave old blob files.
+    Force,
+    /// No value leaves its blob file.
+    Disable,
+    /// As the family's options say.
+    #[default]
+    UseDefault,
 }
 
 /// How to wait for background work.

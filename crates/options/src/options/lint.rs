@@ -238,12 +238,37 @@ impl Linter<'_> {
         );
     }
 
+    /// Shares are from 0 to 1, as RocksDB has it.
+    fn blobs(&mut self, o: &FamilyOptions) {
+        let shares = [
+            (
+                "blob_garbage_collection_age_cutoff",
+                o.blob_garbage_collection_age_cutoff,
+            ),
+            (
+                "blob_garbage_collection_force_threshold",
+                o.blob_garbage_collection_force_threshold,
+            ),
+        ];
+        for (option, share) in shares {
+            if o.enable_blob_garbage_collection && !(0.0..=1.0).contains(&share) {
+                self.add(
+                    Severity::Error,
+                    option,
+                    format!("it is a share, from 0 to 1, and {share} is none"),
+                    "give a number from 0 to 1",
+                );
+            }
+        }
+    }
+
     fn family(&mut self, db: &DbOptions, o: &FamilyOptions) {
         self.paths(db, o);
         self.refused(o);
         self.refused(&o.table);
         self.refused(&o.compaction_options_universal);
         self.refused(&o.compaction_options_fifo);
+        self.blobs(o);
         self.admission(o);
         self.shape(o);
         self.memory(db, o);
@@ -605,6 +630,10 @@ fn check_codecs(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> Result<(
         is_there(
             o.bottommost_compression.codec(),
             &of("bottommost_compression"),
+        )?;
+        is_there(
+            o.blob_compression_type.codec(),
+            &of("blob_compression_type"),
         )?;
         for codec in &o.compression_per_level {
             is_there(codec.codec(), &of("compression_per_level"))?;

@@ -67,9 +67,9 @@ pub use esker_lsm::policy::{FifoSettings, FileTemperatureAge, UniversalSettings}
 pub use family::FamilyOptions;
 pub use file_checksum::{FileChecksumCrc32c, FileChecksumGenFactory, FileChecksumGenerator};
 pub use io::{
-    CompactFilesOptions, CompactRangeOptions, FlushOptions, ImportOptions, IngestOptions,
-    ReadOptions, ReadTier, SizeOptions, SnapshotRef, TableFilter, WaitForCompactOptions,
-    WriteOptions,
+    BlobGarbageCollectionPolicy, CompactFilesOptions, CompactRangeOptions, FlushOptions,
+    ImportOptions, IngestOptions, ReadOptions, ReadTier, SizeOptions, SnapshotRef, TableFilter,
+    WaitForCompactOptions, WriteOptions,
 };
 pub use lint::{Finding, Severity, check, lint};
 pub use nested::{CompressionSettings, MetadataCacheSettings};

@@ -10,6 +10,7 @@ use crate::rng::Rng;
 use esker::{Db, DbIterator, FamilyHandle, ReadOptions, Snapshot};
 use esker_status::{Error, Result};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Entries of a family.
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -17,6 +18,68 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Snapshots that are held, with what they see, and which opening of the database they are of.
 #[derive(Default)]
 pub struct HeldSnapshots(Vec<(Snapshot, State, usize)>);
+
+/// Iterators that are held, each with its family and what it is to show: files that the tree needs
+/// no more stay for them.
+pub struct HeldIterators {
+    held: Vec<(DbIterator, Arc<str>, Map)>,
+    /// The opening of the database that they are of.
+    opens: usize,
+    rng: Rng,
+}
+
+impl HeldIterators {
+    /// None yet; `seed` decides how long they are held.
+    pub fn new(seed: u64) -> Self {
+        HeldIterators {
+            held: Vec::new(),
+            opens: 0,
+            rng: Rng::new(seed ^ 0x0069_7465_7273),
+        }
+    }
+
+    /// Makes some and walks along others; only where there are blob files, which are opened when
+    /// they are first read.
+    pub fn look(&mut self, session: &mut Session) -> Result<(), Violation> {
+        if !session.history.settings.has_blobs() {
+            return Ok(());
+        }
+        if self.opens != session.opens {
+            self.held.clear();
+            self.opens = session.opens;
+        }
+        if self.held.len() < 3 && self.rng.one_in(2) {
+            let families: Vec<_> = session.handles().clone().into_iter().collect();
+            let (name, handle) = self.rng.pick(&families).clone();
+            let map = session.state().entries(&name).clone();
+            let db = session.db().map_err(|e| broken("iterator", &e))?;
+            let mut options = ReadOptions::default();
+            options.total_order_seek = true;
+            let it = db.iter_opt(&handle, options, None);
+            self.held.push((it, name, map));
+        } else if !self.held.is_empty() && self.rng.one_in(4) {
+            let (mut it, name, map) = self.held.swap_remove(0);
+            let is_right = walk(&mut it, &map).map_err(|e| broken("held iterator", &e))?;
+            if !is_right {
+                return Err(wrong("walk of a held iterator", &name, b""));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Walks over all entries.
+fn walk(it: &mut DbIterator, map: &Map) -> Result<bool> {
+    it.seek_to_first();
+    for (k, v) in map {
+        if it.entry() != Some((k.as_slice(), v.as_slice())) {
+            return it.status().map(|()| false);
+        }
+        it.next();
+    }
+    let ends = !it.valid();
+    it.status().map(|()| ends)
+}
 
 fn broken(doing: &str, e: &Error) -> Violation {
     violation(ViolationKind::Broken, format!("{doing}: {e}"))

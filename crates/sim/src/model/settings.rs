@@ -94,6 +94,27 @@ const SMALL: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Options of databases with blob files.
+const BLOBS: &[(&str, &[&str])] = &[
+    ("enable_blob_files", &["true"]),
+    ("min_blob_size", &["0", "0", "10", "30"]),
+    ("blob_file_size", &["200", "2000", "100000"]),
+    (
+        "blob_compression_type",
+        &["kNoCompression", "kLZ4Compression"],
+    ),
+    ("blob_file_starting_level", &["0", "0", "0", "1"]),
+    ("enable_blob_garbage_collection", &["true", "true", "false"]),
+    (
+        "blob_garbage_collection_age_cutoff",
+        &["0.25", "0.5", "1.0"],
+    ),
+    (
+        "blob_garbage_collection_force_threshold",
+        &["0.3", "0.6", "1.0"],
+    ),
+];
+
 struct Silent;
 
 /// A LOG that nobody writes.
@@ -222,6 +243,7 @@ impl Settings {
             settings.lean(area);
         }
         settings.draw_shape();
+        settings.draw_blobs();
         let has_budget = |(name, value): &(&str, String)| *name == "memory_budget" && value != "0";
         if settings.options.iter().any(has_budget) {
             // Its cache has no second tier.
@@ -237,6 +259,18 @@ impl Settings {
         self.is_small = rng.one_in(if often { 2 } else { 4 });
         if self.is_small {
             for (name, values) in SMALL {
+                let value: &str = values[rng.index(values.len())];
+                self.push(name, value);
+            }
+        }
+    }
+
+    /// Lets some databases have blob files.
+    fn draw_blobs(&mut self) {
+        let mut rng = Rng::new(self.seed ^ 0x626c_6f62);
+        let often = self.area == Some(Area::Tables);
+        if rng.one_in(if often { 2 } else { 4 }) {
+            for (name, values) in BLOBS {
                 let value: &str = values[rng.index(values.len())];
                 self.push(name, value);
             }
@@ -310,6 +344,13 @@ impl Settings {
         self.options
             .iter()
             .any(|(name, value)| *name == "prefix_extractor" && value != "nullptr")
+    }
+
+    /// Returns whether large values are in blob files.
+    pub fn has_blobs(&self) -> bool {
+        let is_on =
+            |(name, value): &(&str, String)| *name == "enable_blob_files" && value == "true";
+        self.options.iter().any(is_on)
     }
 
     /// The options of every family.

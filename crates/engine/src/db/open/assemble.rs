@@ -266,7 +266,7 @@ impl Opening {
             store,
             numbers,
             tables: Arc::new(Tables::new(env.clone(), &self.db)),
-            blobs: Blobs::new(env.clone()),
+            blobs: Blobs::new(env.clone(), services.statistics.clone()),
             obsolete_files,
             options_files: Mutex::new(Rank::LEAF, Vec::new()),
         }

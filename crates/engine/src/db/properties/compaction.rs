@@ -44,7 +44,7 @@ fn table(core: &Core, family: &Family) -> StatsTable {
     drop(jobs);
     let scores = (options.compaction_style == CompactionStyle::Level)
         .then(|| scores(&version, &family.assessed(&version).policy, &busy));
-    let flushed = totals.flush.bytes_written;
+    let flushed = totals.flush.all_written();
     let mut sum = Row::default();
     let mut levels = Vec::new();
     for l in 0..version.num_levels() {
@@ -73,12 +73,12 @@ fn table(core: &Core, family: &Family) -> StatsTable {
             busy_files: busy_files as u64,
             bytes: files.bytes(),
             score: scores.as_ref().map_or(0.0, |s| s.of(level)),
-            write_amp: ratio(work.bytes_written, input),
+            write_amp: ratio(work.all_written(), input),
             work,
         };
         levels.push((l, row));
     }
-    sum.write_amp = ratio(sum.work.bytes_written, flushed);
+    sum.write_amp = ratio(sum.work.all_written(), flushed);
     StatsTable {
         levels,
         sum,
@@ -132,7 +132,7 @@ fn row(out: &mut String, name: &str, row: &Row) {
         human::gb(w.bytes_moved),
         row.write_amp,
         human::mb(w.bytes_read()) / seconds,
-        human::mb(w.bytes_written) / seconds,
+        human::mb(w.all_written()) / seconds,
         w.micros as f64 / 1e6,
         w.cpu_micros as f64 / 1e6,
         w.jobs,
@@ -140,7 +140,7 @@ fn row(out: &mut String, name: &str, row: &Row) {
         human::count(w.input_records),
         human::count(w.dropped_records),
         human::gb(w.bytes_read_blob),
-        0.0,
+        human::gb(w.bytes_written_blob),
     );
 }
 
@@ -374,7 +374,7 @@ fn row_map(out: &mut PropertyMap, name: &str, row: &Row) {
         ("KeyIn", w.input_records as f64),
         ("KeyDrop", w.dropped_records as f64),
         ("RblobGB", human::gb(w.bytes_read_blob)),
-        ("WblobGB", 0.0),
+        ("WblobGB", human::gb(w.bytes_written_blob)),
     ] {
         out.insert(format!("compaction.{name}.{stat}"), format!("{value:.6}"));
     }
