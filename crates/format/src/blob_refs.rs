@@ -18,7 +18,7 @@ pub const FILES_MAX: usize = 1000;
 
 /// References to the values of one blob file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BlobAmount {
+pub struct BlobCounts {
     /// Values.
     pub count: u64,
     /// Bytes of their records: header, key and stored value.
@@ -27,7 +27,7 @@ pub struct BlobAmount {
 
 /// References to blob files, by file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BlobRefs(BTreeMap<FileNo, BlobAmount>);
+pub struct BlobRefs(BTreeMap<FileNo, BlobCounts>);
 
 impl BlobRefs {
     /// Adds the reference that an entry with a user key of `key_len` bytes holds. A value that
@@ -64,7 +64,7 @@ impl BlobRefs {
             let (Some(count), Some(bytes)) = left else {
                 return Err(too_many(*file));
             };
-            *a = BlobAmount { count, bytes };
+            *a = BlobCounts { count, bytes };
             if count == 0 {
                 amount.remove();
             }
@@ -73,7 +73,7 @@ impl BlobRefs {
     }
 
     /// The references to one file.
-    pub fn of(&self, file: FileNo) -> BlobAmount {
+    pub fn of(&self, file: FileNo) -> BlobCounts {
         self.0.get(&file).copied().unwrap_or_default()
     }
 
@@ -88,7 +88,7 @@ impl BlobRefs {
     }
 
     /// All files with their references, oldest file first.
-    pub fn iter(&self) -> impl Iterator<Item = (FileNo, BlobAmount)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (FileNo, BlobCounts)> + '_ {
         self.0.iter().map(|(file, amount)| (*file, *amount))
     }
 
@@ -121,7 +121,7 @@ impl BlobRefs {
                 return Err(Error::corruption(what));
             }
             last = Some(file);
-            out.insert(file, BlobAmount { count, bytes });
+            out.insert(file, BlobCounts { count, bytes });
         }
         r.finish(PROPERTY)?;
         Ok(BlobRefs(out))
@@ -142,7 +142,7 @@ mod tests {
     fn refs(of: &[(u64, u64, u64)]) -> BlobRefs {
         let entry = |(file, count, bytes): &(u64, u64, u64)| {
             let (count, bytes) = (*count, *bytes);
-            (FileNo(*file), BlobAmount { count, bytes })
+            (FileNo(*file), BlobCounts { count, bytes })
         };
         BlobRefs(of.iter().map(entry).collect())
     }

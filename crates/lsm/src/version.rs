@@ -343,7 +343,7 @@ impl Version {
         let first = oldest().next()?.number;
         let sum = |of: fn(&BlobFile) -> u64| oldest().map(|b| of(b) as f64).sum::<f64>();
         let (all, garbage) = (sum(|b| b.total_bytes), sum(|b| b.garbage_bytes));
-        (garbage >= all * gc.threshold).then_some(first)
+        (garbage > 0.0 && garbage >= all * gc.threshold).then_some(first)
     }
 
     /// Blob files by number.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use support::VecCursor;
 use trees::{NOW, fixed, pick, tree};
 
-/// Values of at least so many bytes go into blob file 100; those of older files than `cutoff` leave.
+/// Values of at least so many bytes go into blob file 100; those of files before `cutoff` leave.
 struct Sink {
     min: usize,
     cutoff: u64,
@@ -223,6 +223,7 @@ fn garbage_in_the_oldest_files_together_rewrites_the_tables_of_the_oldest() {
     let files: Vec<_> = plan.files().map(|(_, f)| f.number.0).collect();
     assert_eq!(files, [1]);
     assert!(picked(&[(10, 9)], 0.2, 0.5).is_none(), "no file is old");
+    assert!(picked(&[], 1.0, 0.0).is_none(), "nothing would be won");
     assert!(
         picked(&[(12, 9), (13, 9)], 0.5, 0.3).is_none(),
         "others are old"

@@ -33,9 +33,10 @@ pub(super) fn check(job: &Job<'_>, report: &Report) {
             let (count, bytes) = records(&*handle)?;
             // After a repair a value that two tables name counts twice.
             let twice = job.meta.total_count > count && job.meta.total_bytes > bytes;
-            let said = match twice {
-                true => (count, bytes),
-                false => (job.meta.total_count, job.meta.total_bytes),
+            let said = if twice {
+                (count, bytes)
+            } else {
+                (job.meta.total_count, job.meta.total_bytes)
             };
             for (what, said, found) in [
                 ("records, its footer says", reader.blob_count(), count),

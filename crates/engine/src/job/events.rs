@@ -15,7 +15,7 @@ use crate::observe::{
 };
 use crate::options::CompressionType;
 use crate::runtime::callback::{Callback, CallbackEvent};
-use esker_format::blob_refs::{BlobAmount, BlobRefs};
+use esker_format::blob_refs::{BlobCounts, BlobRefs};
 use esker_format::properties::TableProperties;
 use esker_format::{FileNo, Level, Seq};
 use esker_lsm::compaction_stream::StreamCounters;
@@ -430,7 +430,7 @@ fn share_of(family: &Family, blob: &BlobFile) -> BlobFileShare {
 
 /// Garbage by blob file, as it is told.
 fn garbage_of(family: &Family, garbage: &BlobRefs) -> Vec<BlobFileShare> {
-    let share = |(file_no, amount): (FileNo, BlobAmount)| BlobFileShare {
+    let share = |(file_no, amount): (FileNo, BlobCounts)| BlobFileShare {
         file: family.reading.paths.blob(file_no),
         file_no,
         blobs: amount.count,

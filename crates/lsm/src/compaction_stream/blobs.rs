@@ -23,13 +23,6 @@ pub trait ValueSink {
     fn put(&mut self, user_key: &[u8], value: &[u8], index: &mut Vec<u8>) -> Result<()>;
 }
 
-/// References to blob files that came into a stream and went out of it.
-#[derive(Debug, Default)]
-pub(super) struct BlobFlow {
-    read: BlobRefs,
-    passed: BlobRefs,
-}
-
 impl<C: Cursor> CompactionStream<'_, C> {
     /// Decides where the value of the current entry is to be: large ones go to `sink`, those of
     /// blob files that `sink` leaves are read and placed anew. To be called once for each entry

@@ -25,6 +25,7 @@
 //!
 //! Callers: flush and compaction jobs, one stream per sub-compaction. Not shared between threads.
 
+mod blob_flow;
 mod blobs;
 mod filter;
 mod merge;

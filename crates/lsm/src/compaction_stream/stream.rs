@@ -1,6 +1,6 @@
 //! The stream's state, options, counters and outer moves.
 
-use super::blobs::BlobFlow;
+use super::blob_flow::BlobFlow;
 use super::operands::MergeState;
 use crate::compaction_filter::CompactionFilter;
 use crate::merge_operator::MergeOperator;

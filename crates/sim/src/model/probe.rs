@@ -77,7 +77,7 @@ fn walk(it: &mut DbIterator, map: &Map) -> Result<bool> {
         }
         it.next();
     }
-    let ends = !it.valid();
+    let ends = it.entry().is_none();
     it.status().map(|()| ends)
 }
 
