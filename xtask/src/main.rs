@@ -18,6 +18,7 @@
 //! `cargo xtask examples [NAME ...]` builds and runs the programs in `examples` on it;
 //! `cargo xtask bounded` runs many databases in a control group of little memory;
 //! `cargo xtask guide` runs the commands of `docs/guide`;
+//! `cargo xtask scraped COMMAND...` runs a command with `ESKER_STATS` beside a scraper;
 //! `cargo xtask oracle NAME` runs somebody else's test suite on our C library;
 //! `cargo xtask sanitize thread|address` runs the Rust tests under a sanitizer;
 //! `cargo xtask fuzz [TARGET]` feeds hostile bytes to every decoder (`cargo xtask fuzz --help`);
@@ -53,6 +54,7 @@ mod page;
 mod paths;
 mod publish;
 mod sanitize;
+mod scraped;
 mod seeded;
 mod source;
 mod symbols;
@@ -111,6 +113,7 @@ fn main() -> ExitCode {
         ),
         ["bench-scripts", rest @ ..] => bench_scripts::run(&root(), rest),
         ["oracle", rest @ ..] => oracle::run(&root(), rest),
+        ["scraped", rest @ ..] => return scraped::run(rest),
         ["sanitize", rest @ ..] => sanitize::run(&root(), rest),
         ["capi"] => capi::write(&root()),
         ["capi", "--check"] => capi::check(&root()),
@@ -139,7 +142,7 @@ fn main() -> ExitCode {
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | bounded [--limit MB] | guide [--profile NAME] | oracle NAME | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME] | package | minimum | lean | wheel [--profile NAME] [--test]"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | bounded [--limit MB] | guide [--profile NAME] | oracle NAME | scraped [--pause MS] COMMAND... | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME] | package | minimum | lean | wheel [--profile NAME] [--test]"
             );
             return ExitCode::from(2);
         }

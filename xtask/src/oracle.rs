@@ -1,9 +1,10 @@
 //! The oracles of the C library: other people's test suites, run on our `librocksdb.so`.
 //!
-//! `cargo xtask oracle c-test | rust-suite | go-suite | hostile | debian [options]`. Each takes its
-//! material from a package registry through that registry's own client, builds it below
-//! `target/oracle`, runs it, counts, and ends with one line that says how it went. Nothing that is
-//! fetched is kept in the repository; what is skipped, and why, stands in `crates/capi/tests`.
+//! `cargo xtask oracle c-test | rust-suite | go-suite | hostile | debian | served-cost [options]`.
+//! Each takes its material from a package registry through that registry's own client, builds it
+//! below `target/oracle`, runs it, counts, and ends with one line that says how it went. Nothing
+//! that is fetched is kept in the repository; what is skipped, and why, stands in
+//! `crates/capi/tests`. `hostile` and `served-cost` run programs of our own.
 
 mod c_test;
 mod debian;
@@ -13,6 +14,7 @@ pub(crate) mod library;
 pub(crate) mod package;
 pub(crate) mod process;
 mod rust_suite;
+mod served_cost;
 mod skip;
 mod tally;
 
@@ -42,7 +44,7 @@ pub(crate) struct Request {
     patience: Duration,
 }
 
-const USAGE: &str = "usage: cargo xtask oracle c-test|rust-suite|go-suite|hostile|debian \
+const USAGE: &str = "usage: cargo xtask oracle c-test|rust-suite|go-suite|hostile|debian|served-cost \
     [--library PATH] [--profile NAME] [--include DIR] [--only TEXT] [--all] [--valgrind] \
     [--sanitize] [--patience SECONDS]";
 
@@ -58,6 +60,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
         "go-suite" => go_suite::run(&request),
         "hostile" => hostile::run(&request),
         "debian" => debian::run(&request),
+        "served-cost" => served_cost::run(&request),
         _ => Err(io::Error::other(USAGE)),
     }
 }

@@ -48,7 +48,8 @@ use std::process::ExitCode;
     after_help = "\
 Exit codes: 0 done; 1 an error, or problems found; 2 wrong usage.
 With --json every line of output is one JSON object, and so is every message on stderr.
-Commands take the database as --db=DB, before or after their name, or as their first argument.
+Commands take the database as --db=DB, before or after their name, or as their first argument;
+else from the variable ESKER_DB, but for destroy and backup restore.
 
 Start here:
   esker bench                      a short tour on a temporary database
@@ -349,7 +350,7 @@ Examples:
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let root = root();
     let given: Vec<OsString> = args.collect();
-    let (placed, command) = place::placed(&root, given);
+    let (placed, command) = place::placed(&root, given, std::env::var_os("ESKER_DB"));
     let takes = |long: &str| command.get_arguments().any(|a| a.get_long() == Some(long));
     say::begin(say::MessageStyle {
         json: is_json(&placed, command),

@@ -1,5 +1,6 @@
-//! Where the database is named: `--db=DB` before or after the command's name, or an argument. Each
-//! command's parser knows one of the forms; here the other ones become that one.
+//! Where the database is named: `--db=DB` before or after the command's name, an argument, or the
+//! variable `ESKER_DB`. Each command's parser knows one of the forms; here the other ones become
+//! that one.
 
 use clap::{Arg, Command};
 use std::ffi::{OsStr, OsString};
@@ -7,6 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 
 /// Commands that name the database last, since it is what they make.
 const LAST: &[&str] = &["restore"];
+
+/// Commands that remove what the database holds: it has to be named on their line.
+const EXPLICIT: &[&str] = &["destroy", "restore"];
 
 /// The command line, taken apart.
 struct Parts<'c> {
@@ -22,9 +26,17 @@ struct Parts<'c> {
     is_opaque: bool,
 }
 
-/// The arguments as the command's parser wants them, and the command.
-pub(crate) fn placed(root: &Command, args: Vec<OsString>) -> (Vec<OsString>, &Command) {
-    let parts = parts(root, &args);
+/// The arguments as the command's parser wants them, and the command. `fallback` is the database
+/// where none is named.
+pub(crate) fn placed(
+    root: &Command,
+    args: Vec<OsString>,
+    fallback: Option<OsString>,
+) -> (Vec<OsString>, &Command) {
+    let mut parts = parts(root, &args);
+    if parts.db.is_none() && !parts.is_opaque && parts.lacks_database() {
+        parts.db = fallback;
+    }
     let command = parts.command;
     if parts.is_opaque {
         return (args, command);
@@ -93,6 +105,24 @@ fn is_database(arg: &Arg) -> bool {
     arg.is_positional() && names.iter().any(|n| n.split('|').any(|part| part == "DB"))
 }
 
+impl Parts<'_> {
+    /// The command wants a database, and has fewer words than it needs with one.
+    fn lacks_database(&self) -> bool {
+        let named = self
+            .command
+            .get_arguments()
+            .find(|a| a.get_long() == Some("db"));
+        let by_position = self.command.get_positionals().any(is_database);
+        let required = self.command.get_positionals();
+        let required = required.filter(|a| a.is_required_set()).count();
+        let lacks = match named {
+            Some(db) => db.is_required_set() && self.positions.len() <= required,
+            None => by_position && self.positions.len() < required,
+        };
+        lacks && !EXPLICIT.contains(&self.command.get_name())
+    }
+}
+
 fn put(parts: Parts<'_>) -> Vec<OsString> {
     let Parts {
         command,
@@ -143,10 +173,14 @@ mod tests {
     use std::ffi::OsString;
 
     fn put(words: &str) -> String {
+        put_or(words, None)
+    }
+
+    fn put_or(words: &str, fallback: Option<&str>) -> String {
         let mut root = Cli::command();
         root.build();
         let args = words.split(' ').map(OsString::from).collect();
-        let (words, _) = super::placed(&root, args);
+        let (words, _) = super::placed(&root, args, fallback.map(OsString::from));
         let words: Vec<_> = words.iter().map(|w| w.to_string_lossy()).collect();
         words.join(" ")
     }
@@ -184,6 +218,30 @@ mod tests {
             ("esker bench --db=D x", "esker bench --db=D x"),
         ] {
             assert_eq!(put(given), placed, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_variable_names_the_database_where_nothing_else_does() {
+        for (given, placed) in [
+            ("esker get k", "esker get --db=E k"),
+            ("esker scan", "esker scan --db=E"),
+            ("esker get D k", "esker get --db=D k"),
+            ("esker get --db=D k", "esker get --db=D k"),
+            ("esker put a 1", "esker put --db=E a 1"),
+            ("esker check", "esker check E"),
+            ("esker check D", "esker check D"),
+            ("esker sst --scan", "esker sst --scan E"),
+            ("esker families create f", "esker families create --db=E f"),
+            ("esker checkpoint TO", "esker checkpoint --db=E TO"),
+            // These remove what is there.
+            ("esker destroy", "esker destroy"),
+            ("esker backup restore B", "esker backup restore B"),
+            // These take no database.
+            ("esker backup list", "esker backup list"),
+            ("esker options explain", "esker options explain"),
+        ] {
+            assert_eq!(put_or(given, Some("E")), placed, "{given}");
         }
     }
 }

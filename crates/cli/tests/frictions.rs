@@ -483,3 +483,100 @@ fn rocksdb_reads_what_was_ingested() {
     let scan = tool("ldb", &[db, "scan".to_owned()]).expect("ldb");
     assert_eq!(scan, "b : 2\n");
 }
+
+#[test]
+fn a_variable_names_the_database() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = dir.path().join("db");
+    db_at(&at, &[(b"a", b"1")]);
+    let with = |args: &[&str]| {
+        let ran = Command::new(env!("CARGO_BIN_EXE_esker"))
+            .args(args)
+            .env("ESKER_DB", &at)
+            .output();
+        Ran::of(ran.expect("the command runs"))
+    };
+    assert_eq!(with(&["get", "a"]).expect(0).out, "1\n");
+    assert!(with(&["check"]).expect(0).out.contains("no problem found"));
+    let other = dir.path().join("other");
+    let named = db_at(&other, &[(b"a", b"2")]);
+    assert_eq!(with(&["get", &named, "a"]).expect(0).out, "2\n");
+    with(&["destroy", "--yes"]).expect(2);
+    assert!(at.join("CURRENT").exists());
+}
+
+#[test]
+fn one_of_a_kind_is_not_called_several() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = dir.path().join("db");
+    let db = Db::open(&at, Options::new().create_if_missing(true)).expect("opens");
+    db.put("a", "1").expect("written");
+    db.flush().expect("flushed");
+    db.put("b", "2").expect("written");
+    db.close().expect("closes");
+    let mut said = String::new();
+    for command in ["check", "shape", "sst", "wal", "manifest"] {
+        let ran = esker(&[OsStr::new(command), at.as_os_str()]).expect(0);
+        said += &(ran.out + &ran.err);
+    }
+    said += &esker(&["repair", &format!("--db={}", at.display()), "--dry-run"])
+        .expect(0)
+        .out;
+    assert!(
+        said.contains("1 batch") && said.contains("1 record"),
+        "{said}"
+    );
+    let words: Vec<&str> = said.split_whitespace().collect();
+    for pair in words.windows(2).filter(|pair| pair[0] == "1") {
+        let noun = pair[1].trim_end_matches([',', '.', ')', ':', ';']);
+        assert!(
+            !noun.ends_with("ies") && !noun.ends_with("es"),
+            "1 {noun}: {said}"
+        );
+    }
+    assert!(!said.contains("(s)"), "{said}");
+}
+
+#[test]
+fn a_full_disk_says_what_to_free_and_loses_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mount = dir.path().join("mount");
+    fs::create_dir(&mount).expect("a directory");
+    let lines: String = (0..20_000)
+        .map(|n| format!("key{n:05} ==> {n:0400}\n"))
+        .collect();
+    let input = dir.path().join("input");
+    fs::write(&input, lines).expect("written");
+    // A filesystem of four megabytes that only these commands see.
+    let script = "mount -t tmpfs -o size=4m none \"$1\" || exit 77
+        \"$0\" load --db=\"$1/db\" --create-if-missing <\"$2\"
+        code=$?
+        \"$0\" dump --db=\"$1/db\" --max-keys=100000 >\"$3\" || exit 78
+        exit $code";
+    let output = dir.path().join("output");
+    let ran = Command::new("unshare")
+        .args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_esker")])
+        .args([&mount, &input, &output])
+        .output();
+    let ran = match ran.map(Ran::of) {
+        Ok(ran) if ran.code != 77 && !ran.err.starts_with("unshare:") => ran.expect(1),
+        Ok(ran) => return println!("skipped: {}", ran.err),
+        Err(e) => return println!("skipped: unshare: {e}"),
+    };
+    let place = format!(
+        "the filesystem of {} is full: free some space there",
+        mount.display()
+    );
+    let is_said = ran.err.contains(&place) || ran.err.contains(&place.replace(" is", "/db is"));
+    assert!(is_said, "{}", ran.err);
+    let kept = fs::read_to_string(output).expect("a dump").lines().count();
+    let loaded = ran.out.split_whitespace().chain(ran.err.split_whitespace());
+    let loaded: usize = loaded
+        .filter_map(|w| w.parse().ok())
+        .next()
+        .expect("a number");
+    assert!(
+        kept >= loaded && loaded > 1_000,
+        "{loaded} loaded, {kept} kept"
+    );
+}

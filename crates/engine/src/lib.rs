@@ -48,8 +48,8 @@ pub use db::BoundFamily as Family;
 pub use db::{
     CheckpointOptions, CheckpointReport, ClosedDb, Db, DbBuilder, DestroyReport, Direction,
     Entries, EntriesFrom, FamilyDescriptor, IngestArg, IteratorMode, KeyRange, Keys, LiveFile,
-    LogReport, MemoryUsage, OpenMode, PropertyMap, Timestamped, TransactionLog, Values, WalFile,
-    WalKind, read_table_properties,
+    LogReport, MemoryUsage, OpenMode, OperationSampling, PropertyMap, Timestamped, TransactionLog,
+    Values, WalFile, WalKind, read_table_properties,
 };
 pub use esker_cache::{CacheKind, CacheOptions};
 pub use esker_codec as codec;

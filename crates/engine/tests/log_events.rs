@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -63,6 +64,7 @@ fn mismatch_of_object(schema: &Value, value: &Value) -> Option<String> {
         let kind = match schema["properties"].get(name) {
             Some(kind) => kind,
             None if by_level && patterns.is_object() => &patterns["^files_L[0-9]+$"],
+            None if schema["additionalProperties"].is_object() => &schema["additionalProperties"],
             None => return Some(format!("{name} is not described")),
         };
         if let Some(why) = mismatch(kind, member) {
@@ -135,7 +137,10 @@ fn the_events_of_a_database_are_as_described() {
         &IngestOptions::default(),
     )
     .expect("ingests");
+    let sampling = db.sample_operations(Some(Duration::ZERO));
     db.put("late", "value").expect("writes");
+    db.get("late").expect("reads");
+    drop(sampling);
     drop(family);
     db.close().expect("closes");
     drop(db);

@@ -31,6 +31,10 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn ticks(&self) -> u64 {
         self.now_ns()
     }
+    /// Returns whether [`time_stamp`](crate::time_stamp) ticks as [`Clock::ticks`] does.
+    fn ticks_are_stamps(&self) -> bool {
+        false
+    }
     /// About as many ticks as take so long.
     fn ticks_of(&self, duration: Duration) -> u64 {
         u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

@@ -69,4 +69,7 @@ mod guide {
     mod from_fjall {}
     #[doc = include_str!("../../../docs/guide/9-from-redb.md")]
     mod from_redb {}
+    #[cfg(feature = "async")]
+    #[doc = include_str!("../../../docs/guide/10-from-slatedb.md")]
+    mod from_slatedb {}
 }

@@ -4,16 +4,20 @@
 //! text is sent. Who closes a database first takes it off the list ([`OpenDatabase::unlist`])
 //! and waits for a report under way, for [`PATIENCE`] at most: after that the objects of the
 //! application that a database holds (comparators, listeners) are given up by the application's
-//! thread and not by the server's. Thread-safety: any thread.
+//! thread and not by the server's. While it is listed, a database keeps its slowest operations.
+//! Thread-safety: any thread.
 
-use esker::Db;
 use esker::observe::DbRef;
+use esker::{Db, OperationSampling};
 use esker_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use esker_sync::{Arc, Condvar, Mutex, Rank};
 use std::time::Duration;
 
 /// Longest that a close waits for a report under way.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// An operation that takes longer gets a line in the LOG.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// The databases of a process.
 #[derive(Debug)]
@@ -24,9 +28,16 @@ pub struct Databases {
 
 #[derive(Debug, Default)]
 struct State {
-    open: Vec<(u64, DbRef)>,
+    open: Vec<ListedDatabase>,
     last: u64,
     reports: usize,
+}
+
+#[derive(Debug)]
+struct ListedDatabase {
+    number: u64,
+    db: DbRef,
+    _sampling: OperationSampling,
 }
 
 /// A database's place on the list. Give it up before the database is closed.
@@ -51,10 +62,15 @@ impl Databases {
     /// Puts `db` on the list.
     pub fn add(self: &Arc<Self>, db: &Db) -> OpenDatabase {
         let reference = db.downgrade();
+        let sampling = db.sample_operations(Some(SLOW));
         let mut state = self.state.lock();
         state.last += 1;
         let number = state.last;
-        state.open.push((number, reference));
+        state.open.push(ListedDatabase {
+            number,
+            db: reference,
+            _sampling: sampling,
+        });
         OpenDatabase {
             databases: Some(Arc::clone(self)),
             process: std::process::id(),
@@ -66,7 +82,7 @@ impl Databases {
     pub fn with_open<R>(&self, body: impl FnOnce(&[Db]) -> R) -> R {
         let mut state = self.state.lock();
         state.reports += 1;
-        let open: Vec<DbRef> = state.open.iter().map(|(_, db)| db.clone()).collect();
+        let open: Vec<DbRef> = state.open.iter().map(|listed| listed.db.clone()).collect();
         drop(state);
         let _guard = ReportGuard(self);
         let mut open: Vec<Db> = open.iter().filter_map(Db::of).collect();
@@ -108,7 +124,7 @@ impl OpenDatabase {
             return;
         }
         let mut state = databases.state.lock();
-        let removed = state.open.iter().position(|(n, _)| *n == number);
+        let removed = state.open.iter().position(|listed| listed.number == number);
         let removed = removed.map(|at| state.open.remove(at));
         if state.reports > 0 {
             databases.report_ended.wait_for(&mut state, PATIENCE);

@@ -3,7 +3,7 @@
 //! No key and no value is in it, and no option whose name or value may hold a secret. Nothing here
 //! begins an interval of RocksDB's statistics: `rocksdb.dbstats` is read as a map, which does not.
 
-use esker::observe::{HistogramId, Statistics};
+use esker::observe::{HistogramId, OperationKind, Statistics, timestamp};
 use esker::options::dump;
 use esker::{Db, FamilyHandle};
 use std::fmt::Write as _;
@@ -62,7 +62,8 @@ fn database(db: &Db) -> DatabaseReport {
                 "no writer was held back\n",
             ),
         ),
-        ("Times of operations".to_owned(), slowest(db)),
+        ("Times of operations".to_owned(), times(db)),
+        ("Slowest operations".to_owned(), slowest(db)),
     ];
     for family in &families {
         let name = family.name();
@@ -145,8 +146,39 @@ fn figures(db: &Db, families: usize) -> Vec<(String, String)> {
     out
 }
 
-/// The engine keeps no record of single operations. Statistics have the distribution of all.
+/// Operations of a kind that are shown.
+const SLOWEST_SHOWN: usize = 8;
+
+/// The slowest operations of the last minutes, with the perf context of each.
 fn slowest(db: &Db) -> String {
+    let all = db.slow_operations();
+    if all.is_empty() {
+        return "none in the last minutes\n".to_owned();
+    }
+    let mut out = format!(
+        "{:<10} {:>12}  {:<27} {:>9}  {}\n",
+        "", "microseconds", "began (UTC)", "thread", "family: perf context"
+    );
+    for kind in OperationKind::ALL {
+        for o in all.iter().filter(|o| o.kind == kind).take(SLOWEST_SHOWN) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                out,
+                "{:<10} {:>12}  {:<27} {:>9}  {}: {}",
+                kind.name(),
+                o.took.as_micros(),
+                timestamp(o.began_unix_us),
+                o.thread,
+                one_line(o.family.as_deref().unwrap_or("(several)")),
+                o.perf_text()
+            );
+        }
+    }
+    out
+}
+
+/// Statistics have the distribution of all operations.
+fn times(db: &Db) -> String {
     let options = db.db_options();
     let Some(statistics) = &options.statistics else {
         return "not known: the program opened the database without statistics\n".to_owned();

@@ -290,6 +290,35 @@ fn a_database_is_neither_kept_open_nor_kept_from_closing() {
 }
 
 #[test]
+fn the_slowest_operations_are_shown_while_a_database_is_listed() {
+    let served = served();
+    let path = served.dir.path().join("other");
+    let other = opened(&path);
+    let listed = served.databases.add(&other);
+    assert!(served.get("/text").contains("none in the last minutes\n"));
+    assert!(other.get(KEY).expect("reads").is_some());
+    other.put(KEY, VALUE).expect("writes");
+    other.flush().expect("flushes");
+    let values = other.multi_get([KEY]);
+    assert!(values[0].as_ref().expect("reads").is_some());
+    let text = served.get("/text");
+    let (_, rows) = text.split_once("--- Slowest operations").expect("a part");
+    for (kind, rest) in [
+        ("get", "default: "),
+        ("multi_get", "block_read_count = 1"),
+        ("write", "default: "),
+    ] {
+        let row = rows.lines().find(|l| l.starts_with(&format!("{kind} ")));
+        let row = row.unwrap_or_else(|| panic!("{kind}: {rows}"));
+        assert!(row.contains(rest), "{row}");
+    }
+    assert!(served.get("/").contains("block_read_count = 1"));
+    assert!(!text.contains(KEY) && !text.contains(VALUE));
+    listed.unlist();
+    assert!(other.slow_operations().is_empty());
+}
+
+#[test]
 fn hostile_clients_are_cut_off() {
     let served = served();
     let _listed = served.databases.add(&served.db);

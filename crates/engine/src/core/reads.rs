@@ -3,7 +3,7 @@
 
 use super::trees::Trees;
 use crate::family::{Family, FamilySet, View};
-use crate::observe::{InfoLog, Statistics};
+use crate::observe::{InfoLog, OperationRecord, Statistics};
 use crate::runtime::BackgroundCv;
 use crate::snapshot::{Snapshot, SnapshotList};
 use crate::tree::blobs::Blobs;
@@ -31,6 +31,8 @@ pub(crate) struct ReadCore {
     /// Notified then.
     pub(crate) background_cv: Arc<BackgroundCv>,
     pub(crate) statistics: Option<Arc<Statistics>>,
+    /// The slowest operations, reads and writes.
+    pub(crate) operations: OperationRecord,
     pub(crate) info_log: Arc<InfoLog>,
     /// The times to live of the families, when values have the time of their writing behind them.
     pub(crate) ttl: Option<Arc<Ttls>>,

@@ -1,10 +1,13 @@
 //! Counting what callers do: statistics when the database has them, the thread's own figures
 //! always.
 //!
-//! Without statistics an operation pays one branch here and a few thread-local additions.
+//! Without statistics an operation pays two branches here and a few thread-local additions.
 
 use crate::core::ReadCore;
-use crate::observe::{HistogramId, PerfMetric, Statistics, Ticker, perf_count};
+use crate::family::Family;
+use crate::observe::{
+    HistogramId, OperationKind, OperationStart, PerfMetric, Statistics, Ticker, perf_count,
+};
 
 /// An operation whose time goes into a histogram.
 pub(crate) struct OperationTimer<'a> {
@@ -23,7 +26,49 @@ impl Drop for OperationTimer<'_> {
     }
 }
 
+/// A read whose time goes into a histogram, and into the record of slow operations.
+pub(crate) struct ReadTimer<'a> {
+    timed: OperationTimer<'a>,
+    kind: OperationKind,
+    /// None if it reads several.
+    family: Option<&'a Family>,
+    recorded: Option<OperationStart>,
+}
+
+impl Drop for ReadTimer<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(start) = self.recorded {
+            let family = || self.family.map(|f| f.name.clone());
+            let operations = &self.timed.reads.operations;
+            operations.end(self.kind, start, family);
+        }
+    }
+}
+
 impl ReadCore {
+    /// Times a Get of `family` until the value is dropped, if anybody wants to know.
+    #[inline]
+    pub(crate) fn timed_get<'a>(&'a self, family: &'a Family) -> ReadTimer<'a> {
+        ReadTimer {
+            timed: self.timed(HistogramId::DbGet),
+            kind: OperationKind::Get,
+            family: Some(family),
+            recorded: self.operations.begin_read(),
+        }
+    }
+
+    /// The same for a read of many keys, of one family or of several.
+    #[inline]
+    pub(crate) fn timed_multi_get<'a>(&'a self, family: Option<&'a Family>) -> ReadTimer<'a> {
+        ReadTimer {
+            timed: self.timed(HistogramId::DbMultiget),
+            kind: OperationKind::MultiGet,
+            family,
+            recorded: self.operations.begin_reads(),
+        }
+    }
+
     /// Times an operation until the value is dropped, if the statistics want times.
     #[inline]
     pub(crate) fn timed(&self, histogram: HistogramId) -> OperationTimer<'_> {

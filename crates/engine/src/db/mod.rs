@@ -15,6 +15,7 @@ mod memory_budget;
 mod memory_usage;
 mod metadata;
 mod open;
+mod operations;
 mod options_file;
 mod prepared;
 mod properties;
@@ -38,6 +39,7 @@ pub use ingest::IngestArg;
 pub use live_files::LiveFile;
 pub use memory_usage::MemoryUsage;
 pub use open::{DbBuilder, FamilyDescriptor, OpenMode};
+pub use operations::OperationSampling;
 pub use properties::PropertyMap;
 pub use table_file::read_table_properties;
 pub use timestamps::Timestamped;
@@ -45,7 +47,7 @@ pub use updates::{TransactionLog, WalFile, WalKind};
 
 use crate::core::{Core, ReadCore};
 use crate::family::{Family, FamilyHandle};
-use crate::observe::{DbRef, HistogramId};
+use crate::observe::DbRef;
 use crate::options::{InfoLogLevel, ReadOptions};
 use crate::read::get::PointRead;
 use crate::read::{DbIterator, PinnedValue};
@@ -240,7 +242,7 @@ impl Db {
         snapshot: Option<&Snapshot>,
     ) -> Result<Option<PinnedValue>> {
         let reads = self.reads();
-        let _timed = reads.timed(HistogramId::DbGet);
+        let _timed = reads.timed_get(family);
         let view = family.view_guard();
         let seq = reads.read_seq(&view, snapshot)?;
         let answer = PointRead::new(reads, family, options)

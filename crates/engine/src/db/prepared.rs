@@ -50,7 +50,12 @@ impl Db {
         options: &WriteOptions,
     ) -> Result<()> {
         self.core().check_open_for_writes()?;
-        self.core().writes.write_committed(options, name, batch)
+        let recorded = self.reads().operations.begin_write();
+        let done = self.core().writes.write_committed(options, name, batch);
+        if let Some(start) = recorded {
+            self.end_write(start, batch);
+        }
+        done
     }
 
     /// Rolls back the prepared transaction `name`.

@@ -2,7 +2,6 @@
 
 use super::Db;
 use crate::family::FamilyHandle;
-use crate::observe::HistogramId;
 use crate::options::{ReadOptions, ReadTier};
 use crate::read::get::{PointRead, PointResult};
 use crate::read::{LatestWrite, PinnedValue, latest, multi};
@@ -55,7 +54,7 @@ impl Db {
         let reads = self.reads();
         let named = Snapshot::of(options);
         let snapshot = snapshot.or(named.as_ref());
-        let _timed = reads.timed(HistogramId::DbGet);
+        let _timed = reads.timed_get(&family.0);
         let view = family.0.view_guard();
         let seq = reads.read_seq(&view, snapshot)?;
         let entity =
@@ -146,7 +145,7 @@ impl Db {
         let keys: Vec<K> = keys.into_iter().collect();
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         let named = Snapshot::of(options);
-        let _timed = self.reads().timed(HistogramId::DbMultiget);
+        let _timed = self.reads().timed_multi_get(Some(&family.0));
         let view = family.0.view();
         let seq = match self.reads().read_seq(&view, snapshot.or(named.as_ref())) {
             Ok(seq) => seq,
@@ -166,7 +165,7 @@ impl Db {
         snapshot: Option<&Snapshot>,
     ) -> Vec<Result<Option<PinnedValue>>> {
         let reads = self.reads();
-        let _timed = reads.timed(HistogramId::DbMultiget);
+        let _timed = reads.timed_multi_get(None);
         let families = families_of(keys);
         let named = Snapshot::of(options);
         let snapshot = snapshot.or(named.as_ref());

@@ -6,7 +6,6 @@
 use super::Db;
 use super::reads::families_of;
 use crate::family::FamilyHandle;
-use crate::observe::HistogramId;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::read::PinnedValue;
 use crate::read::get::{PointRead, PointResult};
@@ -149,7 +148,7 @@ impl Db {
         snapshot: Option<&Snapshot>,
     ) -> Vec<Result<Option<Timestamped>>> {
         let reads = self.reads();
-        let _timed = reads.timed(HistogramId::DbMultiget);
+        let _timed = reads.timed_multi_get(None);
         // Every view before the sequence: what a view holds, it holds for every later sequence.
         let views = reads.views(keys.iter().map(|(f, _)| &f.0));
         let seq = match views.first().map(|v| reads.read_seq(v, snapshot)) {

@@ -195,6 +195,20 @@ impl Db {
         batch: &mut WriteBatch,
         write: impl FnOnce(&mut WriteBatch) -> Result<()>,
     ) -> Result<()> {
+        let recorded = self.reads().operations.begin_write();
+        let done = self.stamped_now(batch, write);
+        if let Some(start) = recorded {
+            self.end_write(start, batch);
+        }
+        done
+    }
+
+    #[inline]
+    fn stamped_now(
+        &self,
+        batch: &mut WriteBatch,
+        write: impl FnOnce(&mut WriteBatch) -> Result<()>,
+    ) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;
         let Some(ttl) = &core.ttl else {

@@ -8,9 +8,8 @@
 //! Thread-safety: sums that readers add to.
 
 use super::Family;
-use esker_files::table::{ReadFigure, ReadWork};
+use esker_files::table::{READ_KINDS, ReadFigure, ReadWork, count_down};
 use esker_sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::cell::Cell;
 
 /// Reads that one stands for.
 pub(crate) const SAMPLE: u32 = 61;
@@ -34,7 +33,7 @@ impl ReadOperation {
         ReadOperation::Seek,
         ReadOperation::Next,
     ];
-    const COUNT: usize = Self::ALL.len();
+    const COUNT: usize = READ_KINDS;
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -49,16 +48,7 @@ impl ReadOperation {
 /// Returns whether this read of the thread is looked at.
 #[inline]
 pub(crate) fn is_sampled(operation: ReadOperation) -> bool {
-    thread_local! {
-        static LEFT: [Cell<u32>; ReadOperation::COUNT] =
-            const { [const { Cell::new(SAMPLE) }; ReadOperation::COUNT] };
-    }
-    LEFT.with(|left| {
-        let left = &left[operation as usize];
-        let now = left.get().wrapping_sub(1);
-        left.set(if now == 0 { SAMPLE } else { now });
-        now == 0
-    })
+    count_down(operation as usize, SAMPLE)
 }
 
 /// The sums of one kind of read.

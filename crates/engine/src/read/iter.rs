@@ -3,6 +3,7 @@
 //! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped
 //! database handle. A tailing iterator goes on to the newest view before every move.
 
+mod counting;
 mod twin;
 mod unplaced;
 
@@ -11,11 +12,11 @@ use super::get::{check_due, due_of};
 use crate::core::ReadCore;
 use crate::family::open_iterators::ListedIterator;
 use crate::family::{Family, ReadOperation, SampledMove, View, is_sampled};
-use crate::observe::{HistogramId, PerfMetric, Ticker, perf_count};
+use crate::observe::{OperationKind, PerfMetric, Ticker, perf_count};
 use crate::options::ReadOptions;
 use crate::snapshot::Snapshot;
 use crate::ttl;
-use esker_files::table::{ReadFigure, add_read_work};
+use esker_files::table::{ReadFigure, add_read_work, mark_read_work};
 use esker_format::Seq;
 use esker_lsm::visible::{DeletedRange, VisibleCounters, VisibleCursor};
 use esker_status::seeded::{Bug, seeded};
@@ -78,6 +79,8 @@ pub struct DbIterator {
     due_us: Option<u64>,
     /// True if every step is counted, timed or checked.
     is_watched: bool,
+    /// True if the steps since the last seek are recorded where they are slow.
+    is_recorded: bool,
     /// The ingestions that the view shows.
     epoch: u64,
     /// Bytes of the time behind each value; 0 where there is none.
@@ -152,6 +155,7 @@ impl DbIterator {
             looked_at: None,
             due_us,
             is_watched: false,
+            is_recorded: false,
             epoch,
             time_len,
         };
@@ -282,6 +286,13 @@ impl DbIterator {
 
     #[inline]
     fn place(&mut self, seek: impl FnOnce(&mut VisibleCursor<MergedRuns>)) {
+        let recorded = self.begin_recorded_seek();
+        self.place_now(seek);
+        self.end_recorded(OperationKind::Seek, recorded);
+    }
+
+    #[inline]
+    fn place_now(&mut self, seek: impl FnOnce(&mut VisibleCursor<MergedRuns>)) {
         self.begin_seek();
         let start = self.seek_timer();
         let sampled = self.looked_at.is_some();
@@ -383,6 +394,13 @@ impl DbIterator {
     /// To the next key. Does nothing when not valid.
     #[inline]
     pub fn next(&mut self) {
+        let recorded = self.begin_recorded();
+        self.step_forward();
+        self.end_recorded(OperationKind::Next, recorded);
+    }
+
+    #[inline]
+    fn step_forward(&mut self) {
         if self.stands() {
             self.begin_move();
             let moves = !self.follows || self.still_here(VisibleCursor::seek);
@@ -409,7 +427,7 @@ impl DbIterator {
     /// them afterwards, for callers that keep where they are. Does nothing when not valid.
     #[inline]
     pub fn next_showing(&mut self, mut show: impl FnMut(&[u8], &[u8])) {
-        if self.steps_singly() {
+        if self.is_recorded || self.steps_singly() {
             self.next();
             if let Some((key, value)) = self.entry() {
                 show(key, value);
@@ -445,9 +463,16 @@ impl DbIterator {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn next_batch(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {
+    pub fn next_batch(&mut self, most: usize, show: impl FnMut(&[u8], &[u8])) -> usize {
+        let recorded = self.begin_recorded();
+        let shown = self.step_forward_at_once(most, show);
+        self.end_recorded(OperationKind::Next, recorded);
+        shown
+    }
+
+    fn step_forward_at_once(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {
         if self.steps_singly() {
-            self.next();
+            self.step_forward();
             return self.show_here(show);
         }
         let Some(cursors) = self
@@ -463,9 +488,16 @@ impl DbIterator {
     }
 
     /// Goes backward as [`DbIterator::next_batch`] goes forward.
-    pub fn prev_batch(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {
+    pub fn prev_batch(&mut self, most: usize, show: impl FnMut(&[u8], &[u8])) -> usize {
+        let recorded = self.begin_recorded();
+        let shown = self.step_backward_at_once(most, show);
+        self.end_recorded(OperationKind::Prev, recorded);
+        shown
+    }
+
+    fn step_backward_at_once(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {
         if self.steps_singly() {
-            self.prev();
+            self.step_backward();
             return self.show_here(show);
         }
         let Some(cursors) = self
@@ -490,6 +522,13 @@ impl DbIterator {
     /// To the previous key. Does nothing when not valid.
     #[inline]
     pub fn prev(&mut self) {
+        let recorded = self.begin_recorded();
+        self.step_backward();
+        self.end_recorded(OperationKind::Prev, recorded);
+    }
+
+    #[inline]
+    fn step_backward(&mut self) {
         if self.stands() {
             self.begin_move();
             let moves = !self.follows || self.still_here(VisibleCursor::seek_for_prev);
@@ -613,6 +652,7 @@ impl DbIterator {
         );
         let recent = now.recent_skipped - then.recent_skipped;
         if all > 0 {
+            mark_read_work();
             add_read_work([
                 (ReadFigure::KeysSkipped, all - deleted - recent),
                 (ReadFigure::DeletionsSkipped, deleted),
@@ -637,32 +677,6 @@ impl DbIterator {
             && let Err(e) = ttl::stored_time(inner.value())
         {
             self.fail(e);
-        }
-    }
-
-    #[inline]
-    fn seek_timer(&self) -> Option<u64> {
-        let statistics = self.core.statistics.as_deref()?;
-        statistics
-            .wants_times()
-            .then(|| self.core.env.clock.now_us())
-    }
-
-    fn count_seek(&mut self, start: Option<u64>) {
-        self.check_time();
-        let Some(s) = &self.core.statistics else {
-            return;
-        };
-        if let Some(start) = start {
-            s.record(HistogramId::DbSeek, self.core.env.clock.now_us() - start);
-        }
-        let reseeks = self.inner().map_or(0, |c| c.counters().reseeks);
-        if reseeks > self.reported_reseeks {
-            s.add(
-                Ticker::NumberOfReseeksInIteration,
-                reseeks - self.reported_reseeks,
-            );
-            self.reported_reseeks = reseeks;
         }
     }
 
@@ -732,36 +746,6 @@ impl DbIterator {
         self.reported_reseeks = 0;
         self.handed_over = VisibleCounters::default();
         Ok(())
-    }
-
-    /// The end of an iterator that was watched: all are with statistics.
-    fn end_watched(&mut self) {
-        self.end_notes();
-        if let Some(s) = &self.core.statistics {
-            s.add(Ticker::NoIteratorDeleted, 1);
-        }
-    }
-
-    fn count(&mut self, tried: Ticker, found: Ticker) {
-        let Some(s) = &self.core.statistics else {
-            return;
-        };
-        s.add(tried, 1);
-        let Some(inner) = self.inner() else {
-            return;
-        };
-        if inner.valid() {
-            s.add(found, 1);
-            s.add(
-                Ticker::IterBytesRead,
-                (inner.key().len() + inner.value().len()) as u64,
-            );
-        }
-        let skipped = inner.counters().internal_keys_skipped;
-        if skipped > self.reported_skips {
-            s.add(Ticker::NumberIterSkip, skipped - self.reported_skips);
-            self.reported_skips = skipped;
-        }
     }
 }
 

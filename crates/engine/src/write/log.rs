@@ -85,7 +85,7 @@ impl Log {
 
     /// Syncs what writers appended.
     pub(super) fn sync(&self, log: &mut LogState) -> Result<()> {
-        let _timed = perf_timing::part(PerfMetric::WriteWalTime, self.admission.clock());
+        let _timed = perf_timing::wait(PerfMetric::WriteWalTime, self.admission.clock());
         self.timed_sync(log).inspect_err(|e| self.fail(e))
     }
 

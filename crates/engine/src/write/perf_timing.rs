@@ -5,7 +5,8 @@
 //! for each of them and looks at no clock.
 
 use crate::observe::{
-    PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_measures, perf_timer,
+    PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count_write, perf_measures, perf_timer,
+    perf_wait_timer,
 };
 use esker_env::Clock;
 
@@ -33,6 +34,12 @@ pub(super) fn part(metric: PerfMetric, clock: &dyn Clock) -> PerfTimer<'_> {
     perf_timer(metric, LEVEL, clock)
 }
 
+/// Times a wait until the value is dropped, also while the operations of the database are recorded.
+#[inline]
+pub(super) fn wait(metric: PerfMetric, clock: &dyn Clock) -> PerfTimer<'_> {
+    perf_wait_timer(metric, LEVEL, clock)
+}
+
 /// The nanoseconds of all parts so far.
 pub(super) fn parts_ns() -> u64 {
     let parts = PARTS.iter().map(|&metric| PerfContext.get(metric));
@@ -44,5 +51,5 @@ pub(super) fn parts_ns() -> u64 {
 pub(super) fn add_rest(took_ns: u64, before_ns: u64) {
     let explained = parts_ns().wrapping_sub(before_ns);
     let rest = took_ns.saturating_sub(explained);
-    perf_count(PerfMetric::WritePreAndPostProcessTime, rest);
+    perf_count_write(PerfMetric::WritePreAndPostProcessTime, rest);
 }

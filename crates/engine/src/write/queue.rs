@@ -306,7 +306,7 @@ impl<L> WriteQueue<L> {
         if let Some(reason) = env.holds_all() {
             return held.during(reason, wait);
         }
-        let _timed = perf_timing::part(PerfMetric::WriteThreadWaitNanos, &*self.clock);
+        let _timed = perf_timing::wait(PerfMetric::WriteThreadWaitNanos, &*self.clock);
         wait()
     }
 
@@ -565,7 +565,7 @@ impl<L> WriteQueue<L> {
         };
         self.serve(env, duty);
         if let Some(leader) = waits_for {
-            let _timed = perf_timing::part(PerfMetric::WriteThreadWaitNanos, &*self.clock);
+            let _timed = perf_timing::wait(PerfMetric::WriteThreadWaitNanos, &*self.clock);
             leader.wait(PUBLISH_SPINS, || None::<()>);
         }
         done

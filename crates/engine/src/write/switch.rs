@@ -23,7 +23,7 @@ impl WritePath {
     /// Times a switch of memtables that a writer makes.
     fn time_switch(&self) -> PerfTimer<'_> {
         let metric = PerfMetric::WriteSchedulingFlushesCompactionsTime;
-        perf_timing::part(metric, self.admission.clock())
+        perf_timing::wait(metric, self.admission.clock())
     }
 
     /// Switches the memtables that are full.

@@ -8,6 +8,7 @@
 use crate::common::{Rng, number, remove_dir};
 use crate::orders::{FAMILIES, Key, Map, ORDERS};
 use crate::{Run, show_entry};
+use esker::observe::OperationKind;
 use esker::options::{BlobGarbageCollectionPolicy, BottommostLevelCompaction, CompactFilesOptions};
 use esker::{
     CheckpointOptions, CompactRangeOptions, CompactionFilter, Db, Decision, Env, ErrorKind,
@@ -110,7 +111,7 @@ fn call(
     rng: &mut Rng,
 ) -> Result<(), (&'static str, esker::Error)> {
     use ErrorKind::{Aborted, Busy, InvalidArgument, NotSupported};
-    match rng.below(15) {
+    match rng.below(16) {
         0..=5 => {
             let (begin, end) = some_range(index, rng);
             let mut how = CompactRangeOptions::default();
@@ -198,11 +199,34 @@ fn call(
             how.allow_write_stall = true;
             db.flush_cf(family, &how).map_err(|e| ("flush", e))
         }
+        14 => {
+            sample_operations(db, rng);
+            Ok(())
+        }
         _ => {
             let done = db.promote_l0(family, rng.below(5) as u8);
             may(done, &[InvalidArgument]).map_err(|e| ("promote_l0", e))
         }
     }
+}
+
+/// Has operations recorded for a moment. Nothing is wrong in what was.
+fn sample_operations(db: &Db, rng: &mut Rng) {
+    let limit = rng
+        .one_in(2)
+        .then(|| Duration::from_micros(rng.below(2_000)));
+    let sampling = db.sample_operations(limit);
+    std::thread::sleep(Duration::from_micros(rng.below(3_000)));
+    let slowest = db.slow_operations();
+    for kind in OperationKind::ALL {
+        let of_kind: Vec<_> = slowest.iter().filter(|o| o.kind == kind).collect();
+        assert!(of_kind.len() <= 32 && of_kind.is_sorted_by(|a, b| a.took >= b.took));
+        let names = of_kind.iter().filter_map(|o| o.family.as_deref());
+        for name in names {
+            assert!(FAMILIES.contains(&name), "{name}");
+        }
+    }
+    drop(sampling);
 }
 
 /// Edges of a range, in the family's order; mostly none.

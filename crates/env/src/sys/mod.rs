@@ -29,7 +29,7 @@ pub(crate) fn start_writeback(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::
 /// The processor's counter of time stamps; none where it has no such counter that any program may
 /// read.
 #[inline]
-pub(crate) fn time_stamp() -> Option<u64> {
+pub fn time_stamp() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every processor of this architecture has the instruction, and it touches no memory.
     return Some(unsafe { std::arch::x86_64::_rdtsc() });

@@ -71,6 +71,9 @@ impl Clock for SystemClock {
             None => self.now_ns(),
         }
     }
+    fn ticks_are_stamps(&self) -> bool {
+        self.stamps.is_some()
+    }
     fn ticks_of(&self, duration: Duration) -> u64 {
         match &self.stamps {
             Some(stamps) => stamps.of(duration),

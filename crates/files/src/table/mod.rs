@@ -61,5 +61,7 @@ pub use stages::{Stage, StageClock, StageTimes};
 pub use walks::WalkLengths;
 pub use warm::{LoadThrottle, LoadedBlocks};
 pub use work::{
-    ReadFigure, ReadWork, add_read_work, reset_read_work, set_read_work, set_read_work_counting,
+    READ_KINDS, ReadFigure, ReadWork, add_read_work, count_down, hold_read_work, mark_read_work,
+    read_work_since_mark, release_read_work, reset_read_work, set_read_work,
+    set_read_work_counting,
 };

@@ -72,6 +72,53 @@ figures! {
 struct WorkCounters {
     is_counting: Cell<bool>,
     figures: [Cell<u64>; ReadFigure::COUNT],
+    /// Reads left until one of a kind is looked at, and how often one was.
+    left: [Cell<u32>; READ_KINDS],
+    rounds: Cell<u64>,
+    mark: WorkMark,
+}
+
+/// Kinds of reads that [`count_down`] tells apart.
+pub const READ_KINDS: usize = 4;
+
+/// The figures when a read began, or before the first block that it read from a file.
+struct WorkMark {
+    figures: Cell<[u64; ReadFigure::COUNT]>,
+    /// The read that it belongs to.
+    read: Cell<(u64, [u32; READ_KINDS])>,
+    /// It belongs to what is under way, whatever reads that has.
+    is_held: Cell<bool>,
+}
+
+impl WorkCounters {
+    /// What no two reads of a thread have in common.
+    fn read(&self) -> (u64, [u32; READ_KINDS]) {
+        (
+            self.rounds.get(),
+            std::array::from_fn(|i| self.left[i].get()),
+        )
+    }
+
+    fn set_mark(&self) {
+        let figures = std::array::from_fn(|i| self.figures[i].get());
+        self.mark.figures.set(figures);
+        self.mark.read.set(self.read());
+    }
+
+    #[cold]
+    fn end_round(&self, kind: usize, period: u32) -> bool {
+        let is_first = self.left[kind].get() == 0;
+        self.left[kind].set(if is_first { period - 1 } else { period });
+        self.rounds.set(self.rounds.get() + 1);
+        !is_first || period == 1
+    }
+
+    /// Sets the mark of the read under way, unless it has one.
+    fn mark_read(&self) {
+        if !self.mark.is_held.get() && self.mark.read.get() != self.read() {
+            self.set_mark();
+        }
+    }
 }
 
 thread_local! {
@@ -79,6 +126,13 @@ thread_local! {
         WorkCounters {
             is_counting: Cell::new(true),
             figures: [const { Cell::new(0) }; ReadFigure::COUNT],
+            left: [const { Cell::new(0) }; READ_KINDS],
+            rounds: Cell::new(0),
+            mark: WorkMark {
+                figures: Cell::new([0; ReadFigure::COUNT]),
+                read: Cell::new((u64::MAX, [0; READ_KINDS])),
+                is_held: Cell::new(false),
+            },
         }
     };
 }
@@ -122,6 +176,49 @@ pub fn add_read_work<const N: usize>(amounts: [(ReadFigure, u64); N]) {
     });
 }
 
+/// Counts a read of a kind. Returns whether it is looked at: the last one of each `period` of the
+/// thread is.
+#[inline]
+pub fn count_down(kind: usize, period: u32) -> bool {
+    FIGURES.with(|f| {
+        let left = &f.left[kind];
+        let now = left.get();
+        if now > 1 {
+            left.set(now - 1);
+            return false;
+        }
+        f.end_round(kind, period)
+    })
+}
+
+/// The figures change from here on: they are marked, unless the read under way has a mark.
+pub fn mark_read_work() {
+    FIGURES.with(WorkCounters::mark_read);
+}
+
+/// Marks the figures of the calling thread for what begins, until [`release_read_work`].
+pub fn hold_read_work() {
+    FIGURES.with(|f| {
+        f.set_mark();
+        f.mark.is_held.set(true);
+    });
+}
+
+/// Ends what [`hold_read_work`] began.
+pub fn release_read_work() {
+    FIGURES.with(|f| f.mark.is_held.set(false));
+}
+
+/// What was added since the mark of the read under way; nothing if it has none.
+pub fn read_work_since_mark() -> ReadWork {
+    FIGURES.with(|f| {
+        if !f.mark.is_held.get() && f.mark.read.get() != f.read() {
+            return ReadWork::default();
+        }
+        ReadWork::of_thread().since(&ReadWork(f.mark.figures.get()))
+    })
+}
+
 /// Sets the figures of the calling thread to 0.
 pub fn reset_read_work() {
     FIGURES.with(|f| f.figures.iter().for_each(|figure| figure.set(0)));
@@ -151,6 +248,7 @@ pub(super) fn count_block_read(role: Option<BlockRole>, stored: usize) {
         Some(BlockRole::Filter) => (F::FilterBlocksRead, F::FilterBytesRead),
         None => (F::MetaBlocksRead, F::MetaBytesRead),
     };
+    mark_read_work();
     add_read_work([(blocks, 1), (bytes, stored as u64)]);
 }
 
@@ -177,6 +275,50 @@ mod tests {
         );
         reset_read_work();
         assert_eq!(ReadWork::of_thread(), ReadWork::default());
+    }
+
+    #[test]
+    fn a_read_is_marked_once_before_its_first_block() {
+        reset_read_work();
+        let begin = || count_down(1, 61);
+        begin();
+        add_read_work([(ReadFigure::IndexHits, 3)]);
+        assert_eq!(read_work_since_mark(), ReadWork::default());
+        for _ in 0..2 {
+            count_block_read(Some(BlockRole::Data), 100);
+        }
+        assert_eq!(read_work_since_mark().get(ReadFigure::DataBlocksRead), 2);
+        assert_eq!(read_work_since_mark().get(ReadFigure::IndexHits), 0);
+        for _ in 0..61 {
+            begin();
+            assert_eq!(read_work_since_mark(), ReadWork::default());
+        }
+        count_block_read(None, 7);
+        assert_eq!(read_work_since_mark().get(ReadFigure::MetaBlocksRead), 1);
+        hold_read_work();
+        for _ in 0..3 {
+            begin();
+            count_block_read(None, 7);
+        }
+        assert_eq!(read_work_since_mark().get(ReadFigure::MetaBlocksRead), 3);
+        release_read_work();
+        begin();
+        assert_eq!(read_work_since_mark(), ReadWork::default());
+    }
+
+    #[test]
+    fn one_of_each_period_is_looked_at() {
+        std::thread::spawn(|| {
+            let looked_at = |n: u32| (0..n).filter(|_| count_down(2, 5)).count();
+            assert_eq!(
+                [looked_at(4), looked_at(1), looked_at(4), looked_at(1)],
+                [0, 1, 0, 1]
+            );
+            assert!(!count_down(3, 5), "a kind of its own");
+            assert_eq!(looked_at(50), 10);
+        })
+        .join()
+        .expect("no panic");
     }
 
     #[test]

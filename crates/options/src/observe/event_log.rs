@@ -76,6 +76,25 @@ impl EventLine {
         self
     }
 
+    /// Adds an object of numbers.
+    #[must_use]
+    pub fn figures<'a>(
+        mut self,
+        name: &str,
+        figures: impl IntoIterator<Item = (&'a str, u64)>,
+    ) -> Self {
+        self.name(name);
+        self.text.push('{');
+        for (at, (figure, value)) in figures.into_iter().enumerate() {
+            self.text.push_str(if at == 0 { "" } else { ", " });
+            quote(&mut self.text, figure);
+            // Writing to a string cannot fail.
+            let _ = write!(self.text, ": {value}");
+        }
+        self.text.push('}');
+        self
+    }
+
     /// The line.
     #[must_use]
     pub fn finish(mut self) -> String {

@@ -17,6 +17,7 @@ mod log_line;
 mod logger;
 mod names;
 mod open_metrics;
+mod operations;
 mod pending;
 mod perf;
 mod stall;
@@ -43,11 +44,12 @@ pub use log_line::timestamp;
 pub use logger::{Logger, StderrLogger, as_information};
 pub use names::{HistogramId, Ticker};
 pub use open_metrics::{MetricKind, MetricLabels, MetricText, OPEN_METRICS_TYPE, metric_name};
+pub use operations::{OperationKind, OperationRecord, OperationStart, SlowOperation};
 pub use pending::{Pending, PendingEvent};
 pub use perf::perf_measures;
 pub use perf::{
-    PerfApart, PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_level, perf_timer,
-    set_perf_level,
+    PerfApart, PerfContext, PerfLevel, PerfMetric, PerfTimer, perf_count, perf_count_write,
+    perf_level, perf_timer, perf_wait_timer, set_perf_level,
 };
 pub use stall::StallTime;
 pub use stall::{StallCause, StallKind, StallLedger, StallRow};

@@ -7,8 +7,10 @@
 use super::catalogue::catalogue_enum;
 use esker_env::Clock;
 use esker_files::table::{
-    ReadFigure, ReadWork, reset_read_work, set_read_work, set_read_work_counting,
+    ReadFigure, ReadWork, read_work_since_mark, reset_read_work, set_read_work,
+    set_read_work_counting,
 };
+use esker_sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::cell::Cell;
 use std::fmt::Write as _;
 
@@ -211,6 +213,10 @@ fn of_reads(metric: PerfMetric) -> &'static [ReadFigure] {
 
 struct Context {
     level: Cell<u8>,
+    /// The number of the recorded write under way, and of the one that `marked` belongs to.
+    write: Cell<u64>,
+    marked_write: Cell<u64>,
+    marked: Cell<[u64; OF_WRITES.len()]>,
     figures: [Cell<u64>; PerfMetric::COUNT],
 }
 
@@ -218,6 +224,9 @@ thread_local! {
     static CONTEXT: Context = const {
         Context {
             level: Cell::new(PerfLevel::EnableCount as u8),
+            write: Cell::new(0),
+            marked_write: Cell::new(0),
+            marked: Cell::new([0; OF_WRITES.len()]),
             figures: [const { Cell::new(0) }; PerfMetric::COUNT],
         }
     };
@@ -260,6 +269,21 @@ pub fn perf_timer<'a>(metric: PerfMetric, level: PerfLevel, clock: &'a dyn Clock
     }
 }
 
+/// Times a wait, which costs more than the clock, until the value is dropped: when this thread
+/// measures at `level` or above, or while operations are recorded.
+#[inline]
+pub fn perf_wait_timer<'a>(
+    metric: PerfMetric,
+    level: PerfLevel,
+    clock: &'a dyn Clock,
+) -> PerfTimer<'a> {
+    let is_timed = perf_measures(level) || WAITS_ASKED.load(Relaxed) > 0;
+    PerfTimer {
+        metric,
+        running: is_timed.then(|| (clock, clock.now_ns())),
+    }
+}
+
 /// A time being taken; see [`perf_timer`].
 #[must_use = "the time ends when this is dropped"]
 #[derive(Debug)]
@@ -272,7 +296,7 @@ impl Drop for PerfTimer<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((clock, start)) = self.running.take() {
-            perf_count(self.metric, clock.now_ns().saturating_sub(start));
+            perf_count_write(self.metric, clock.now_ns().saturating_sub(start));
         }
     }
 }
@@ -311,6 +335,63 @@ impl Drop for PerfApart {
         });
         set_read_work(&self.reads);
     }
+}
+
+/// The figures of a write.
+const OF_WRITES: [PerfMetric; 6] = [
+    PerfMetric::WriteWalTime,
+    PerfMetric::WriteMemtableTime,
+    PerfMetric::WriteDelayTime,
+    PerfMetric::WriteSchedulingFlushesCompactionsTime,
+    PerfMetric::WritePreAndPostProcessTime,
+    PerfMetric::WriteThreadWaitNanos,
+];
+
+/// How many ask for the waits of writes, on any thread.
+static WAITS_ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// Has the waits of all writes timed, until [`forget_waits`].
+pub(super) fn time_waits() {
+    WAITS_ASKED.fetch_add(1, Relaxed);
+}
+
+/// Takes one [`time_waits`] back.
+pub(super) fn forget_waits() {
+    WAITS_ASKED.fetch_sub(1, Relaxed);
+}
+
+/// A write that is recorded begins on this thread.
+#[inline]
+pub(super) fn begin_write() {
+    CONTEXT.with(|c| c.write.set(c.write.get() + 1));
+}
+
+/// Counts a time of a write. What was counted before the first one of a write is marked.
+pub fn perf_count_write(metric: PerfMetric, ns: u64) {
+    CONTEXT.with(|c| {
+        if c.marked_write.get() != c.write.get() {
+            c.marked_write.set(c.write.get());
+            let figures = OF_WRITES.map(|m| c.figures[m as usize].get());
+            c.marked.set(figures);
+        }
+    });
+    perf_count(metric, ns);
+}
+
+/// What the thread's read added to its figures since it began, without zeros.
+pub(super) fn added_by_read() -> Vec<(PerfMetric, u64)> {
+    let work = read_work_since_mark();
+    let figure = |metric: &PerfMetric| (*metric, work.sum(of_reads(*metric)));
+    let all = PerfMetric::ALL.iter().map(figure);
+    all.filter(|(_, value)| *value > 0).collect()
+}
+
+/// What the thread's write added to its figures since it began, without zeros.
+pub(super) fn added_by_write() -> Vec<(PerfMetric, u64)> {
+    let marked = CONTEXT.with(|c| (c.marked_write.get() == c.write.get()).then(|| c.marked.get()));
+    let before = OF_WRITES.iter().zip(marked.into_iter().flatten());
+    let figure = |(m, n): (&PerfMetric, u64)| (*m, PerfContext.get(*m).wrapping_sub(n));
+    before.map(figure).filter(|(_, n)| *n > 0).collect()
 }
 
 /// The perf context of the calling thread.

@@ -11,7 +11,7 @@ use crate::family::backpressure::admission::Admission;
 use crate::family::{Family, FamilySet, choose_block_cache};
 use crate::health::Health;
 use crate::memory::{SstFileManager, WriteBufferManager};
-use crate::observe::{InfoLog, Pending, StallLedger, TableWatch};
+use crate::observe::{InfoLog, OperationRecord, Pending, StallLedger, TableWatch};
 use crate::ranks;
 use crate::recover::fold::ManifestContents;
 use crate::recover::sweep;
@@ -147,6 +147,10 @@ impl Opening {
             obsolete_files: Arc::clone(&trees.obsolete_files),
             background_cv: Arc::clone(&background_cv),
             statistics: services.statistics.clone(),
+            operations: OperationRecord::new(
+                Arc::clone(&env.clock),
+                Arc::clone(&services.info_log),
+            ),
             info_log: Arc::clone(&services.info_log),
             ttl: self.ttl.clone(),
             follower: None,

@@ -20,7 +20,7 @@ use super::write_controller::{LONG_STALL_US, PAUSE_US};
 use crate::family::Family;
 use crate::observe::{
     HistogramId, InfoLog, PerfMetric, StallCause, StallKind, StallLedger, StallTime, Statistics,
-    Ticker, perf_count,
+    Ticker, perf_count_write,
 };
 use esker_env::Clock;
 use esker_sync::atomic::{AtomicBool, Ordering};
@@ -320,7 +320,7 @@ impl StallTracker {
         {
             s.record(HistogramId::WriteStall, stalled_us);
         }
-        perf_count(
+        perf_count_write(
             PerfMetric::WriteDelayTime,
             call.held_us.saturating_mul(1_000),
         );
