@@ -128,8 +128,8 @@ fn ask(socket: &Path, part: Part) -> io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let target = part.target;
-    write!(stream, "GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")?;
+    let request = format!("GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", part.target);
+    stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     Ok(answer)

@@ -114,7 +114,8 @@ impl Parts<'_> {
             .find(|a| a.get_long() == Some("db"));
         let by_position = self.command.get_positionals().any(is_database);
         let required = self.command.get_positionals();
-        let required = required.filter(|a| a.is_required_set()).count();
+        let words = |a: &Arg| a.get_num_args().map_or(1, |n| n.min_values().max(1));
+        let required: usize = required.filter(|a| a.is_required_set()).map(words).sum();
         let lacks = match named {
             Some(db) => db.is_required_set() && self.positions.len() <= required,
             None => by_position && self.positions.len() < required,

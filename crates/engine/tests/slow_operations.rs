@@ -39,7 +39,9 @@ fn each_kind_is_recorded_with_its_family_and_its_work() {
     let gets = of(&db, OperationKind::Get);
     assert_eq!(gets.len(), 1);
     assert_eq!(gets[0].family.as_deref(), Some("default"));
-    assert_eq!(figure(&gets[0], PerfMetric::BlockReadCount), 1);
+    // The block of the key, and what opening the table reads.
+    let blocks = figure(&gets[0], PerfMetric::BlockReadCount);
+    assert!((1..10).contains(&blocks), "{:?}", gets[0]);
     assert!(figure(&gets[0], PerfMetric::DataBlockReadByte) > 1_000);
     assert!(gets[0].took > Duration::ZERO && gets[0].took < Duration::from_secs(60));
 

@@ -3,7 +3,7 @@
 //! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped
 //! database handle. A tailing iterator goes on to the newest view before every move.
 
-mod counting;
+mod telling;
 mod twin;
 mod unplaced;
 
@@ -12,13 +12,13 @@ use super::get::{check_due, due_of};
 use crate::core::ReadCore;
 use crate::family::open_iterators::ListedIterator;
 use crate::family::{Family, ReadOperation, SampledMove, View, is_sampled};
-use crate::observe::{OperationKind, PerfMetric, Ticker, perf_count};
+use crate::observe::{HistogramId, OperationKind, PerfMetric, Ticker, perf_count};
 use crate::options::ReadOptions;
 use crate::snapshot::Snapshot;
 use crate::ttl;
 use esker_files::table::{ReadFigure, add_read_work, mark_read_work};
 use esker_format::Seq;
-use esker_lsm::visible::{DeletedRange, VisibleCounters, VisibleCursor};
+use esker_lsm::visible::{VisibleCounters, VisibleCursor};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::Arc;
@@ -342,32 +342,11 @@ impl DbIterator {
         }
     }
 
-    /// Has the memtable flushed: it hides too much.
-    #[cold]
-    fn ask_for_flush(&self) {
-        if self.family.ask_for_flush(&self.view) {
-            self.core.background_cv.notify();
-        }
-    }
-
     /// The walks over the cursors are over.
     fn end_notes(&mut self) {
         let cursors = self.cursors.as_mut();
         if cursors.is_some_and(|cursors| cursors.cursor.end_use()) {
             self.ask_for_flush();
-        }
-    }
-
-    /// Writes the stretch of deletions that the last move met as a range deletion, for later reads.
-    fn convert_deletions(&mut self, range: &DeletedRange) {
-        let converted = self.family.convert(&self.view, self.seq, self.epoch, range);
-        let ticker = match converted {
-            Ok(true) => Ticker::ReadPathRangeTombstonesInserted,
-            // It only saves work.
-            Ok(false) | Err(_) => Ticker::ReadPathRangeTombstonesDiscarded,
-        };
-        if let Some(s) = &self.core.statistics {
-            s.add(ticker, 1);
         }
     }
 
@@ -680,6 +659,24 @@ impl DbIterator {
         }
     }
 
+    fn count_seek(&mut self, start: Option<u64>) {
+        self.check_time();
+        let Some(s) = &self.core.statistics else {
+            return;
+        };
+        if let Some(start) = start {
+            s.record(HistogramId::DbSeek, self.core.env.clock.now_us() - start);
+        }
+        let reseeks = self.inner().map_or(0, |c| c.counters().reseeks);
+        if reseeks > self.reported_reseeks {
+            s.add(
+                Ticker::NumberOfReseeksInIteration,
+                reseeks - self.reported_reseeks,
+            );
+            self.reported_reseeks = reseeks;
+        }
+    }
+
     /// Returns whether it went on to a newer view; it must be placed again then.
     fn renew_if_stale(&mut self) -> bool {
         let has_new_view = || self.view.number != self.family.view_guard().number;
@@ -746,6 +743,36 @@ impl DbIterator {
         self.reported_reseeks = 0;
         self.handed_over = VisibleCounters::default();
         Ok(())
+    }
+
+    /// The end of an iterator that was watched: all are with statistics.
+    fn end_watched(&mut self) {
+        self.end_notes();
+        if let Some(s) = &self.core.statistics {
+            s.add(Ticker::NoIteratorDeleted, 1);
+        }
+    }
+
+    fn count(&mut self, tried: Ticker, found: Ticker) {
+        let Some(s) = &self.core.statistics else {
+            return;
+        };
+        s.add(tried, 1);
+        let Some(inner) = self.inner() else {
+            return;
+        };
+        if inner.valid() {
+            s.add(found, 1);
+            s.add(
+                Ticker::IterBytesRead,
+                (inner.key().len() + inner.value().len()) as u64,
+            );
+        }
+        let skipped = inner.counters().internal_keys_skipped;
+        if skipped > self.reported_skips {
+            s.add(Ticker::NumberIterSkip, skipped - self.reported_skips);
+            self.reported_skips = skipped;
+        }
     }
 }
 

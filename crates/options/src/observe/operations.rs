@@ -122,8 +122,8 @@ impl SlowOperation {
 }
 
 /// An operation that is recorded, under way: when it began, in ticks. The thread keeps the figures
-/// of one read and of one write: of a read inside of a read, in a callback of the program, both have
-/// the same.
+/// of one read and of one write: a read inside of a read, in a callback of the program, takes the
+/// outer one's.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "an operation ends with OperationRecord::end"]
 pub struct OperationStart(u64);
@@ -226,10 +226,7 @@ impl OperationRecord {
     /// A Get or a seek begins on this thread. `None` while nobody asks.
     #[inline]
     pub fn begin_read(&self) -> Option<OperationStart> {
-        if !self.is_asked() {
-            return None;
-        }
-        Some(OperationStart(self.ticks()))
+        self.is_asked().then(|| OperationStart(self.ticks()))
     }
 
     /// A read that is several of the engine's begins. `None` while nobody asks.
