@@ -370,14 +370,33 @@ impl MemoryBudget {
             let next = clock.now_us() + SOURCE_INTERVAL_US;
             self.source_due_us.store(next, Ordering::Relaxed);
         }
-        let before = member.upgrade().map(|m| m.measure().work);
+        let reading = member.upgrade().map(|m| m.measure());
+        let reading = reading.unwrap_or_default();
+        self.admit_caches(&reading);
         let joined = BudgetEntry {
             member,
-            before: Mutex::new(Rank::LEAF, before.unwrap_or_default()),
+            before: Mutex::new(Rank::LEAF, reading.work),
         };
         let mut members = self.members.lock();
         members.retain(|m| m.member.strong_count() > 0);
         members.push(Arc::new(joined));
+    }
+
+    /// Bounds the caches of a new member: they could outgrow the total before the next look.
+    fn admit_caches(&self, reading: &MemberReading) {
+        let mut sums = Sums::default();
+        sums.add(reading, &self.cache);
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        for cache in &sums.given {
+            let is_same = |known: &Weak<BlockCache>| known.as_ptr() == Arc::as_ptr(cache);
+            if !state.given.iter().any(is_same) {
+                self.watch(cache);
+                state.given.push(Arc::downgrade(cache));
+            }
+        }
+        state.is_own_used |= sums.is_own_used;
+        self.fit(state);
     }
 
     /// Returns whether it is time to look.
