@@ -2,7 +2,7 @@
 //!
 //! The file is long because the interface is.
 
-#![allow(unused_imports, clippy::type_complexity)]
+#![allow(unused_imports, non_upper_case_globals, clippy::type_complexity)]
 
 use crate::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
