@@ -72,6 +72,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
             profile: profile.to_owned(),
             debug_info: false,
             java: false,
+            cxx: false,
             programs: false,
             links: false,
         };

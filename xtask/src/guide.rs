@@ -8,10 +8,10 @@
 
 mod page;
 
-use crate::Findings;
 use crate::install::{self, Installation};
 use crate::oracle::process::{must, watch};
 use crate::oracle::{go_suite, library, package};
+use crate::{Findings, cxx};
 use page::{Block, Need};
 use std::collections::HashMap;
 use std::io;
@@ -92,6 +92,7 @@ impl Place {
             profile: profile.to_owned(),
             debug_info: false,
             java: false,
+            cxx: cxx::has_compiler(),
             // They would be compiled anew for each commit, whose name is in them.
             programs: false,
             links: false,
@@ -206,6 +207,8 @@ impl Place {
             Need::Nothing => None,
             Need::Install => Some("done before the pages run".into()),
             Need::C => tools(&["cc", "pkg-config"]),
+            Need::Cxx if !cxx::has_compiler() => Some("no C++ compiler is installed".into()),
+            Need::Cxx => tools(&["pkg-config", "cmake"]),
             Need::Python => tools(&["python3"]),
             Need::Go => self.go()?,
             Need::Rust => self.rust()?,

@@ -1,10 +1,11 @@
 //! `cargo xtask install`: builds the C library and the programs and lays them out below a prefix,
-//! as RocksDB's own installation does; with `--java` the Java library, too.
+//! as RocksDB's own installation does; with `--java` the Java library, too, and with `--cxx` the
+//! C++ library with its headers and a CMake package.
 //!
-//! Files are installed only after a check ([`symbols::check`]). Neither a C++ compiler nor libclang
-//! is needed.
+//! Files are installed only after a check ([`symbols::check`]). Without `--cxx` neither a C++
+//! compiler nor libclang is needed.
 
-use crate::{Findings, installed, symbols};
+use crate::{Findings, cxx, installed, symbols};
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,7 +18,7 @@ const VERSION: &str = "11.8.1";
 /// Debian's programs.
 const LINKS: &[&str] = &[symbols::SONAME, "librocksdb.so", "librocksdb.so.7.8"];
 
-const USAGE: &str = "usage: cargo xtask install [--prefix DIR] [--destdir DIR] [--profile NAME] [--debug-info] [--java] [--links] | --uninstall [--prefix DIR] [--destdir DIR]";
+const USAGE: &str = "usage: cargo xtask install [--prefix DIR] [--destdir DIR] [--profile NAME] [--debug-info] [--java] [--cxx] [--links] | --uninstall [--prefix DIR] [--destdir DIR]";
 
 /// The parts to install, and where.
 pub(crate) struct Installation {
@@ -31,6 +32,8 @@ pub(crate) struct Installation {
     pub(crate) debug_info: bool,
     /// True if the Java library is installed as well.
     pub(crate) java: bool,
+    /// True if the C++ library is installed as well.
+    pub(crate) cxx: bool,
     /// True if the programs are installed, too.
     pub(crate) programs: bool,
     /// True if `esker` gets the names of RocksDB's tools as well.
@@ -56,6 +59,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
         profile: "release".into(),
         debug_info: false,
         java: false,
+        cxx: false,
         programs: true,
         links: false,
     };
@@ -69,6 +73,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
             "--profile" => wanted.profile = value()?.to_owned(),
             "--debug-info" => wanted.debug_info = true,
             "--java" => wanted.java = true,
+            "--cxx" => wanted.cxx = true,
             "--links" => wanted.links = true,
             "--uninstall" => removes = true,
             _ => return Err(io::Error::other(USAGE)),
@@ -112,17 +117,29 @@ pub(crate) fn install(root: &Path, wanted: &Installation) -> io::Result<Findings
     for name in [whole_name.as_str(), "librocksdb.a", "pkgconfig/rocksdb.pc"] {
         files.add(format!("lib/{name}"));
     }
-    files.add("include/rocksdb/c.h".to_owned());
     if wanted.java {
         install_java(root, wanted, &lib)?;
         files.add("lib/librocksdbjni.so".to_owned());
         files.add("lib/librocksdbjni-linux64.so".to_owned());
     }
-    let header = root.join("crates/capi/include/rocksdb/c.h");
-    copy(&header, &place.join("include/rocksdb/c.h"), 0o644)?;
+    for header in ["c.h", "esker.h"] {
+        let name = format!("include/rocksdb/{header}");
+        let from = root.join("crates/capi/include/rocksdb").join(header);
+        copy(&from, &place.join(&name), 0o644)?;
+        files.add(name);
+    }
+    if wanted.cxx {
+        for file in cxx::installation(root, VERSION)? {
+            copy(&file.from, &place.join(&file.to), 0o644)?;
+            files.add(file.to);
+        }
+    }
     let description = lib.join("pkgconfig/rocksdb.pc");
     std::fs::create_dir_all(lib.join("pkgconfig"))?;
-    std::fs::write(&description, pkg_config(&wanted.prefix, &built.native))?;
+    std::fs::write(
+        &description,
+        pkg_config(&wanted.prefix, &built.native, wanted.cxx),
+    )?;
     if wanted.programs {
         install_programs(root, wanted)?;
         for (_, program) in PROGRAMS {
@@ -136,9 +153,14 @@ pub(crate) fn install(root: &Path, wanted: &Installation) -> io::Result<Findings
     }
     files.write(&place)?;
     println!(
-        "installed below {}: {whole_name} with {} links, librocksdb.a, rocksdb/c.h, rocksdb.pc",
+        "installed below {}: {whole_name} with {} links, librocksdb.a, rocksdb/c.h, rocksdb.pc{}",
         place.display(),
-        LINKS.len()
+        LINKS.len(),
+        if wanted.cxx {
+            ", librocksdb_cxx.a with its headers"
+        } else {
+            ""
+        },
     );
     Ok(findings)
 }
@@ -340,7 +362,13 @@ fn strip(path: &Path) -> io::Result<()> {
     }
 }
 
-fn pkg_config(prefix: &Path, native: &str) -> String {
+fn pkg_config(prefix: &Path, native: &str, has_cxx: bool) -> String {
+    // A program in C takes nothing from the C++ library.
+    let libraries = if has_cxx {
+        "-lrocksdb_cxx -lrocksdb"
+    } else {
+        "-lrocksdb"
+    };
     format!(
         "prefix={}\n\
          exec_prefix=${{prefix}}\n\
@@ -350,7 +378,7 @@ fn pkg_config(prefix: &Path, native: &str) -> String {
          Name: rocksdb\n\
          Description: Embedded key-value store with RocksDB's C interface (Esker)\n\
          Version: {VERSION}\n\
-         Libs: -L${{libdir}} -lrocksdb\n\
+         Libs: -L${{libdir}} {libraries}\n\
          Libs.private: {native}\n\
          Cflags: -I${{includedir}}\n",
         prefix.display()
@@ -369,15 +397,18 @@ mod tests {
             profile: "release".into(),
             debug_info: false,
             java: false,
+            cxx: false,
             programs: false,
             links: false,
         };
         assert_eq!(wanted.place(), Path::new("/opt/esker"));
         wanted.destdir = Some("/stage".into());
         assert_eq!(wanted.place(), Path::new("/stage/opt/esker"));
-        let text = pkg_config(&wanted.prefix, "-lm -lc");
+        let text = pkg_config(&wanted.prefix, "-lm -lc", false);
         assert!(text.starts_with("prefix=/opt/esker\n"), "{text}");
         assert!(text.contains("\nLibs.private: -lm -lc\n"), "{text}");
+        let text = pkg_config(&wanted.prefix, "-lm -lc", true);
+        assert!(text.contains(" -lrocksdb_cxx -lrocksdb\n"), "{text}");
         assert!(text.contains("\nlibdir=${exec_prefix}/lib\n"), "{text}");
     }
 

@@ -10,6 +10,7 @@
 //! specification made from a header, and `--against HEADER` compares; `cargo xtask capi --symbols
 //! LIB` checks what a shared library exports; `cargo xtask jni [--check]` does the same for the
 //! Java library;
+//! `cargo xtask cxx [--check]` does it for the option structs of the C++ library;
 //! `cargo xtask header-words DIR` writes the words of RocksDB's headers, which type names may use;
 //! `cargo xtask install --prefix DIR` builds and installs the C library, `esker` and `db_bench`,
 //! with `--links` under the names `ldb` and `sst_dump`, too; `--uninstall` removes what it
@@ -34,6 +35,7 @@ mod bounded;
 mod builds;
 mod calls;
 mod capi;
+mod cxx;
 mod examples;
 mod figures;
 mod floors;
@@ -85,7 +87,9 @@ fn compat_page() -> std::io::Result<String> {
     let differences = root().join("crates/capi/spec/differences.md");
     let options = esker::options::compat_markdown();
     let capi = capi::status(&root())?;
-    Ok(options + &std::fs::read_to_string(differences)? + &capi + &jni::page(&root())?)
+    let cxx = std::fs::read_to_string(root().join("bindings/cxx/spec/compat.md"))?;
+    let differences = std::fs::read_to_string(differences)?;
+    Ok(options + &differences + &capi + &cxx + &jni::page(&root())?)
 }
 
 fn main() -> ExitCode {
@@ -115,6 +119,8 @@ fn main() -> ExitCode {
         ["capi"] => capi::write(&root()),
         ["capi", "--check"] => capi::check(&root()),
         ["capi", "--import", header] => capi::import(Path::new(header)),
+        ["cxx"] => cxx::write(&root()),
+        ["cxx", "--check"] => cxx::check(&root()),
         ["calls"] => calls::write(&root()),
         ["calls", "--check"] => calls::check(&root()),
         ["header-words", directory] => {

@@ -38,6 +38,7 @@ const REMOVED: &[&str] = &[
 pub(crate) fn check(root: &Path, path: &Path) -> io::Result<Findings> {
     let mut expected: BTreeSet<String> = capi::functions(root)?.into_iter().collect();
     let declared = expected.len();
+    expected.extend(capi::added(root)?);
     let beside = UNDECLARED.iter().chain(REMOVED);
     expected.extend(beside.map(|&name| name.to_owned()));
     let listing = said(Command::new("nm").args(["-D", "--defined-only"]).arg(path))?;
@@ -81,7 +82,6 @@ fn differences(expected: &BTreeSet<String>, exported: &BTreeSet<String>) -> Find
     let missing = expected.difference(exported);
     let missing = missing.map(|name| format!("{name}: not exported"));
     let surplus = exported.difference(expected);
-    let surplus = surplus.filter(|name| !name.starts_with("esker_"));
     let surplus = surplus.map(|name| format!("{name}: exported, but not of the interface"));
     missing.chain(surplus).collect()
 }
@@ -118,6 +118,7 @@ mod tests {
             found,
             [
                 "rocksdb_put: not exported",
+                "esker_code: exported, but not of the interface",
                 "leak: exported, but not of the interface",
                 "rocksdb_new: exported, but not of the interface",
             ]

@@ -21,7 +21,7 @@ use std::ptr;
 
 /// A backup directory.
 pub struct rocksdb_backup_engine_t {
-    backups: BackupEngine,
+    pub(crate) backups: BackupEngine,
 }
 
 /// Records of the backups of a directory.

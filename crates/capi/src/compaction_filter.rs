@@ -1,9 +1,10 @@
 //! Compaction filters that the application defines, and factories that make one for each job.
+//! Filters of RocksDB's interface see plain values alone, those of `additions` every kind.
 //!
 //! Options share a filter with its handle, take a factory over, and a job takes over what the
 //! factory gives it.
 
-use crate::boundary::callbacks::{self, Filter, Name, Owner, Plain, Verdict};
+use crate::boundary::callbacks::{self, Filter, FilterDecision, Name, Owner, Plain, Verdict};
 use crate::boundary::{attempt, destroy, exclusive, give, owned, quiet, shared};
 use crate::*;
 use esker::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterValue};
@@ -19,7 +20,13 @@ pub struct rocksdb_compactionfilter_t {
 
 /// Facts about its job that a filter may know.
 pub struct rocksdb_compactionfiltercontext_t {
-    context: FilterContext,
+    pub(crate) context: FilterContext,
+}
+
+/// A filter's function, of RocksDB's interface or of Esker's additions.
+pub(crate) enum FilterFunction {
+    Values(Option<Filter>),
+    All(Option<FilterDecision>),
 }
 
 /// A factory, until options take it over.
@@ -30,7 +37,7 @@ pub struct rocksdb_compactionfilterfactory_t {
 struct CallbackFilter {
     owner: Owner,
     name: String,
-    filter: Option<Filter>,
+    filter: FilterFunction,
     ignore_snapshots: AtomicBool,
 }
 
@@ -40,20 +47,68 @@ impl CompactionFilter for CallbackFilter {
     }
 
     fn filter(&self, level: u8, key: &[u8], value: FilterValue<'_>, out: &mut Vec<u8>) -> Decision {
-        // As in RocksDB, functions of this kind see plain values alone.
-        let (Some(filter), FilterValue::Value(value)) = (self.filter, value) else {
-            return Decision::Keep;
-        };
-        match callbacks::filter(filter, &self.owner, c_int::from(level), (key, value), out) {
-            Verdict::Keep => Decision::Keep,
-            Verdict::Remove => Decision::Remove,
-            Verdict::Change => Decision::ChangeValue,
+        match (&self.filter, value) {
+            (FilterFunction::Values(Some(filter)), FilterValue::Value(value)) => {
+                let level = c_int::from(level);
+                match callbacks::filter(*filter, &self.owner, level, (key, value), out) {
+                    Verdict::Keep => Decision::Keep,
+                    Verdict::Remove => Decision::Remove,
+                    Verdict::Change => Decision::ChangeValue,
+                }
+            }
+            (FilterFunction::All(Some(filter)), value) => {
+                self.decide(*filter, level, key, value, out)
+            }
+            _ => Decision::Keep,
         }
     }
 
     fn ignore_snapshots(&self) -> bool {
         self.ignore_snapshots.load(Ordering::Relaxed)
     }
+}
+
+impl CallbackFilter {
+    fn decide(
+        &self,
+        filter: FilterDecision,
+        level: u8,
+        key: &[u8],
+        value: FilterValue<'_>,
+        out: &mut Vec<u8>,
+    ) -> Decision {
+        let (kind, value) = match value {
+            FilterValue::Value(value) => (esker_filter_value, value),
+            FilterValue::MergeOperand(value) => (esker_filter_merge_operand, value),
+            FilterValue::Entity(value) => (esker_filter_entity, value),
+        };
+        let level = c_int::from(level);
+        let told = callbacks::decide(filter, &self.owner, level, (key, kind, value), out);
+        match told {
+            _ if told == esker_filter_remove => Decision::Remove,
+            _ if told == esker_filter_change => Decision::ChangeValue,
+            _ if told == esker_filter_skip_until => Decision::RemoveAndSkipUntil,
+            _ if told == esker_filter_purge => Decision::Purge,
+            _ => Decision::Keep,
+        }
+    }
+}
+
+/// A handle on a filter.
+pub(crate) fn create(
+    owner: Owner,
+    name: Name,
+    filter: FilterFunction,
+) -> *mut rocksdb_compactionfilter_t {
+    let name = callbacks::name(&owner, name);
+    give(rocksdb_compactionfilter_t {
+        filter: Arc::new(CallbackFilter {
+            owner,
+            name,
+            filter,
+            ignore_snapshots: AtomicBool::new(true),
+        }),
+    })
 }
 
 type Make = unsafe extern "C" fn(
@@ -87,16 +142,11 @@ pub extern "C" fn rocksdb_compactionfilter_create(
     name: Name,
 ) -> *mut rocksdb_compactionfilter_t {
     quiet(ptr::null_mut(), || {
-        let owner = Owner::new(state, destructor);
-        let name = callbacks::name(&owner, name);
-        give(rocksdb_compactionfilter_t {
-            filter: Arc::new(CallbackFilter {
-                owner,
-                name,
-                filter,
-                ignore_snapshots: AtomicBool::new(true),
-            }),
-        })
+        create(
+            Owner::new(state, destructor),
+            name,
+            FilterFunction::Values(filter),
+        )
     })
 }
 

@@ -5,7 +5,7 @@
 //! one, and the event.
 //!
 //! A background error is told after the database has met it: [`rocksdb_reset_status`] empties the
-//! object that is lent, and `rocksdb_resume_db` is the way to go on.
+//! object that is lent, and `esker_resume` is the way to go on.
 
 use crate::boundary::callbacks::{self, Owner, Plain};
 use crate::boundary::{attempt, call, destroy, exclusive, give, owned, quiet, shared};

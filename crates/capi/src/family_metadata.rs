@@ -24,7 +24,7 @@ pub struct rocksdb_level_metadata_t {
 
 /// A table file.
 pub struct rocksdb_sst_file_metadata_t {
-    meta: LiveFileMeta,
+    pub(crate) meta: LiveFileMeta,
 }
 
 /// Which files are of interest.

@@ -25,7 +25,9 @@ pub struct rocksdb_iterator_t {
 }
 
 /// Where key and value of the current entry are: good until the iterator moves or goes.
+/// [`esker_iter_entry`] lends it: its layout is that of two slices in C.
 #[derive(Clone, Copy)]
+#[repr(C)]
 struct CurrentEntry {
     key: RawSlice,
     value: RawSlice,
@@ -33,6 +35,7 @@ struct CurrentEntry {
 
 /// Bytes that the iterator keeps; NULL and 0 where there are none, as C is told.
 #[derive(Clone, Copy)]
+#[repr(C)]
 struct RawSlice(*const u8, usize);
 
 impl RawSlice {
@@ -493,6 +496,14 @@ pub extern "C" fn rocksdb_iter_value_slice(iter: *const rocksdb_iterator_t) -> r
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_iter_timestamp_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
     slice(timestamp(iter))
+}
+
+/// Key and value of the current entry, one after the other. They stay at this address and are kept
+/// up to date as long as the iterator lives; the data of both is NULL where there is no entry.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_iter_entry(iterator: *const rocksdb_iterator_t) -> *const rocksdb_slice_t {
+    const { assert!(size_of::<CurrentEntry>() == 2 * size_of::<rocksdb_slice_t>()) };
+    given(iterator).map_or(ptr::null(), |it| (&raw const it.here).cast())
 }
 
 #[unsafe(no_mangle)]

@@ -16,6 +16,7 @@
 #![allow(clippy::too_many_arguments)] // The interface is given.
 
 mod access;
+mod additions;
 mod admin;
 mod background;
 mod backup_engine;
@@ -39,7 +40,6 @@ mod indexed_batch;
 mod ingest;
 mod iterator;
 mod job_info;
-mod last_error;
 mod legacy;
 mod lent;
 mod live_files;
@@ -72,6 +72,7 @@ mod unbuilt;
 mod wal_filter;
 mod write;
 
+pub use additions::*;
 pub use admin::*;
 pub use background::*;
 pub use backup_engine::*;
@@ -89,12 +90,11 @@ pub use env::*;
 pub use event_listener::*;
 pub use family_metadata::*;
 pub use follow::*;
-pub use generated::{accessors::*, refused::*, types::*};
+pub use generated::{accessors::*, added::*, refused::*, types::*};
 pub use indexed_batch::*;
 pub use ingest::*;
 pub use iterator::*;
 pub use job_info::*;
-pub use last_error::*;
 pub use legacy::*;
 pub use live_files::*;
 pub use live_files_storage::*;

@@ -16,7 +16,7 @@ use std::ptr;
 
 /// A transaction.
 pub struct rocksdb_transaction_t {
-    txn: Transaction,
+    pub(crate) txn: Transaction,
     default: FamilyHandle,
     /// The handle on its batch, which is lent.
     batch: rocksdb_writebatch_wi_t,
@@ -63,7 +63,7 @@ pub struct rocksdb_optimistictransaction_options_t {
 }
 
 /// Changes the transaction in one family; NULL is the default family.
-fn change(
+pub(crate) fn change(
     txn: *mut rocksdb_transaction_t,
     family: *const rocksdb_column_family_handle_t,
     errptr: *mut *mut c_char,

@@ -95,7 +95,7 @@ pub(crate) fn hand_out(
 }
 
 /// A write past the transactions, to one family; NULL is the default family.
-fn write_to(
+pub(crate) fn write_to(
     db: *mut rocksdb_transactiondb_t,
     options: *const rocksdb_writeoptions_t,
     family: *const rocksdb_column_family_handle_t,

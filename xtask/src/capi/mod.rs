@@ -25,6 +25,11 @@ fn read_spec(root: &Path) -> io::Result<Spec> {
     Spec::parse(&std::fs::read_to_string(path)?)
 }
 
+fn read_additions(root: &Path) -> io::Result<Spec> {
+    let path = root.join("crates/capi/spec/esker.api");
+    Spec::parse(&std::fs::read_to_string(path)?)
+}
+
 fn generate(root: &Path) -> io::Result<(Spec, rust::Generated)> {
     let spec = read_spec(root)?;
     let capi = root.join("crates/capi");
@@ -37,15 +42,41 @@ fn generate(root: &Path) -> io::Result<(Spec, rust::Generated)> {
 /// The files that follow from the specification, with their contents.
 fn outputs(root: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     let (spec, made) = generate(root)?;
+    let additions = read_additions(root)?;
     let capi = root.join("crates/capi");
     Ok(vec![
         (capi.join("include/rocksdb/c.h"), header::print(&spec)),
+        (
+            capi.join("include/rocksdb/esker.h"),
+            header::print_additions(&additions),
+        ),
+        (
+            capi.join("src/generated/added.rs"),
+            rust::additions(&additions)?,
+        ),
         (capi.join("src/generated/types.rs"), made.types),
         (capi.join("src/generated/accessors.rs"), made.accessors),
         (capi.join("src/generated/refused.rs"), made.refused),
         (capi.join("src/generated/signatures.rs"), made.signatures),
     ])
 }
+
+/// The names of the functions that Esker adds.
+pub(crate) fn added(root: &Path) -> io::Result<Vec<String>> {
+    let functions = read_additions(root)?.functions.into_iter();
+    Ok(functions.map(|(name, _)| name).collect())
+}
+
+/// The figures of the perf context by their names and numbers in the C interface.
+pub(crate) fn perf_metrics(root: &Path) -> io::Result<Vec<(String, i64)>> {
+    let groups = read_spec(root)?.enums.into_iter().map(|e| e.values);
+    let mut groups = groups.filter(|values| values.iter().any(|(n, _)| n == PERF_END));
+    let metrics = groups.next().unwrap_or_default().into_iter();
+    Ok(metrics.filter(|(name, _)| name != PERF_END).collect())
+}
+
+/// Ends the group of the figures of the perf context.
+const PERF_END: &str = "rocksdb_total_metric_count";
 
 /// The names of the declared functions.
 pub(crate) fn functions(root: &Path) -> io::Result<Vec<String>> {

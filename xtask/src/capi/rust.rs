@@ -202,6 +202,25 @@ pub(super) fn generate(spec: &Spec, written: &Written, routes: &Routes) -> io::R
     Ok(out)
 }
 
+/// Constants of the functions that Esker adds, and the check of their signatures.
+pub(super) fn additions(spec: &Spec) -> io::Result<String> {
+    let mut out = header("Constants and signatures of Esker's additions.")
+        + "#![allow(unused_imports, non_upper_case_globals, clippy::type_complexity)]\n\n"
+        + USES;
+    for (name, signature) in &spec.callbacks {
+        let of = pointer_type(signature)?;
+        out.push_str(&format!("pub type {name} = Option<{of}>;\n"));
+    }
+    for (name, value) in spec.enums.iter().flat_map(|e| &e.values) {
+        out.push_str(&format!("pub const {name}: c_int = {value};\n"));
+    }
+    for (name, signature) in &spec.functions {
+        let of = pointer_type(signature)?;
+        out.push_str(&format!("const _: {of} = {name};\n"));
+    }
+    crate::generated::formatted(&out)
+}
+
 fn refusal(name: &str, signature: &Signature) -> io::Result<String> {
     let mut params = Vec::new();
     for (i, param) in signature.params.iter().enumerate() {

@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 /// The block that installs, which the runner does itself, with a profile of its own.
 const INSTALL: &str = "export PREFIX=$HOME/esker SOURCE=$PWD\n\
                        cargo xtask install --prefix \"$PREFIX\"\n";
+/// The same with the C++ library.
+const INSTALL_CXX: &str = "export PREFIX=$HOME/esker SOURCE=$PWD\n\
+                           cargo xtask install --cxx --prefix \"$PREFIX\"\n";
 
 /// Names of shells that readers might mark commands with, which then would not run.
 const NOT_RUN: &[&str] = &["bash", "shell", "console", "zsh"];
@@ -18,6 +21,8 @@ pub(super) enum Need {
     Install,
     /// `sh c`: a C compiler and pkg-config.
     C,
+    /// `sh cxx`: a C++ compiler and pkg-config.
+    Cxx,
     /// `sh python`
     Python,
     /// `sh go`: Go, and the module of the example.
@@ -32,6 +37,7 @@ impl Need {
             None => Need::Nothing,
             Some("install") => Need::Install,
             Some("c") => Need::C,
+            Some("cxx") => Need::Cxx,
             Some("python") => Need::Python,
             Some("go") => Need::Go,
             Some("rust") => Need::Rust,
@@ -78,7 +84,8 @@ pub(super) fn blocks(page: &str) -> Result<Vec<Block>, String> {
             Some("sh") => {
                 let need = Need::parse(words.next());
                 let need = need.ok_or_else(|| format!("line {line_no}: unknown need: {info}"))?;
-                if need == Need::Install && content != INSTALL {
+                let is_known = [INSTALL, INSTALL_CXX].contains(&content.as_str());
+                if need == Need::Install && !is_known {
                     return Err(format!("line {line_no}: the runner installs by\n{INSTALL}"));
                 }
                 blocks.push(Block {

@@ -63,6 +63,18 @@ pub(crate) type Filter = unsafe extern "C" fn(
     *mut usize,
     *mut c_uchar,
 ) -> c_uchar;
+/// A compaction filter's decision about a value of any kind.
+pub(crate) type FilterDecision = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
+    *const c_char,
+    usize,
+    c_int,
+    *const c_char,
+    usize,
+    *mut *const c_char,
+    *mut usize,
+) -> c_int;
 /// A prefix of a key.
 pub(crate) type Transform =
     unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char;
@@ -312,6 +324,34 @@ pub(crate) fn filter(
     }
     out.extend_from_slice(super::bytes(new, length));
     Verdict::Change
+}
+
+/// Asks a compaction filter about a value of any kind. What it puts out stays its own.
+pub(crate) fn decide(
+    f: FilterDecision,
+    owner: &Owner,
+    level: c_int,
+    (key, kind, value): (&[u8], c_int, &[u8]),
+    out: &mut Vec<u8>,
+) -> c_int {
+    let (mut output, mut length) = (std::ptr::null(), 0);
+    // SAFETY: the application gave the function together with the state; the pieces live through
+    // the call.
+    let told = unsafe {
+        f(
+            owner.state(),
+            level,
+            key.as_ptr().cast(),
+            key.len(),
+            kind,
+            value.as_ptr().cast(),
+            value.len(),
+            &mut output,
+            &mut length,
+        )
+    };
+    out.extend_from_slice(super::bytes(output, length));
+    told
 }
 
 /// Asks a factory for the filter of a job; NULL for none.

@@ -3,6 +3,8 @@
 #[rustfmt::skip]
 pub(crate) mod accessors;
 #[rustfmt::skip]
+pub(crate) mod added;
+#[rustfmt::skip]
 pub(crate) mod refused;
 #[rustfmt::skip]
 mod signatures;

@@ -1,0 +1,358 @@
+// A database.
+//
+// Threads may share a database, its column families and its snapshots; a batch, an iterator and a
+// transaction belong to one thread at a time. Iterators, snapshots and handles of column families
+// have to be destroyed before the database.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rocksdb/iterator.h"
+#include "rocksdb/listener.h"
+#include "rocksdb/metadata.h"
+#include "rocksdb/options.h"
+#include "rocksdb/snapshot.h"
+#include "rocksdb/table.h"
+#include "rocksdb/transaction_log.h"
+#include "rocksdb/types.h"
+#include "rocksdb/version.h"
+#include "rocksdb/write_batch.h"
+
+namespace ROCKSDB_NAMESPACE {
+
+struct Options;
+struct DBOptions;
+struct ColumnFamilyOptions;
+struct ReadOptions;
+struct WriteOptions;
+struct FlushOptions;
+class WriteBatch;
+class Env;
+
+extern const std::string kDefaultColumnFamilyName;
+
+struct ColumnFamilyDescriptor {
+  ColumnFamilyDescriptor() : name(kDefaultColumnFamilyName) {}
+  ColumnFamilyDescriptor(const std::string& called, const ColumnFamilyOptions& with)
+      : name(called), options(with) {}
+
+  std::string name;
+  ColumnFamilyOptions options;
+};
+
+class ColumnFamilyHandle {
+ public:
+  virtual ~ColumnFamilyHandle();
+  virtual const std::string& GetName() const = 0;
+  virtual uint32_t GetID() const = 0;
+  virtual Status GetDescriptor(ColumnFamilyDescriptor* descriptor) = 0;
+  virtual const Comparator* GetComparator() const = 0;
+  // The object of the C interface.
+  virtual void* EskerHandle() const = 0;
+};
+
+struct Range {
+  Range() = default;
+  Range(const Slice& from, const Slice& to) : start(from), limit(to) {}
+
+  Slice start;
+  Slice limit;
+};
+
+struct RangePtr {
+  RangePtr() = default;
+  RangePtr(const Slice* from, const Slice* to) : start(from), limit(to) {}
+
+  const Slice* start = nullptr;
+  const Slice* limit = nullptr;
+};
+
+class DB {
+ public:
+  struct Properties {
+    static const std::string kNumFilesAtLevelPrefix;
+    static const std::string kStats;
+    static const std::string kSSTables;
+    static const std::string kCFStats;
+    static const std::string kDBStats;
+    static const std::string kLevelStats;
+    static const std::string kNumImmutableMemTable;
+    static const std::string kMemTableFlushPending;
+    static const std::string kCompactionPending;
+    static const std::string kBackgroundErrors;
+    static const std::string kCurSizeActiveMemTable;
+    static const std::string kCurSizeAllMemTables;
+    static const std::string kSizeAllMemTables;
+    static const std::string kNumEntriesActiveMemTable;
+    static const std::string kNumDeletesActiveMemTable;
+    static const std::string kEstimateNumKeys;
+    static const std::string kEstimateTableReadersMem;
+    static const std::string kIsFileDeletionsEnabled;
+    static const std::string kNumSnapshots;
+    static const std::string kOldestSnapshotTime;
+    static const std::string kNumLiveVersions;
+    static const std::string kEstimateLiveDataSize;
+    static const std::string kTotalSstFilesSize;
+    static const std::string kLiveSstFilesSize;
+    static const std::string kEstimatePendingCompactionBytes;
+    static const std::string kNumRunningCompactions;
+    static const std::string kNumRunningFlushes;
+    static const std::string kActualDelayedWriteRate;
+    static const std::string kIsWriteStopped;
+    static const std::string kBlockCacheCapacity;
+    static const std::string kBlockCacheUsage;
+    static const std::string kBlockCachePinnedUsage;
+  };
+
+  static Status Open(const Options& options, const std::string& path, std::unique_ptr<DB>* db);
+  static Status Open(const DBOptions& options, const std::string& path,
+                     const std::vector<ColumnFamilyDescriptor>& families,
+                     std::vector<ColumnFamilyHandle*>* handles, std::unique_ptr<DB>* db);
+  static Status OpenForReadOnly(const Options& options, const std::string& path,
+                                std::unique_ptr<DB>* db, bool error_if_wal_file_exists = false);
+  static Status OpenForReadOnly(const DBOptions& options, const std::string& path,
+                                const std::vector<ColumnFamilyDescriptor>& families,
+                                std::vector<ColumnFamilyHandle*>* handles,
+                                std::unique_ptr<DB>* db, bool error_if_wal_file_exists = false);
+  static Status OpenAsSecondary(const Options& options, const std::string& path,
+                                const std::string& secondary_path, std::unique_ptr<DB>* db);
+  static Status OpenAsSecondary(const DBOptions& options, const std::string& path,
+                                const std::string& secondary_path,
+                                const std::vector<ColumnFamilyDescriptor>& families,
+                                std::vector<ColumnFamilyHandle*>* handles,
+                                std::unique_ptr<DB>* db);
+  // The same for programs of RocksDB 10 and before, which delete what they get.
+  static Status Open(const Options& options, const std::string& path, DB** db);
+  static Status Open(const DBOptions& options, const std::string& path,
+                     const std::vector<ColumnFamilyDescriptor>& families,
+                     std::vector<ColumnFamilyHandle*>* handles, DB** db);
+  static Status OpenForReadOnly(const Options& options, const std::string& path, DB** db,
+                                bool error_if_wal_file_exists = false);
+  static Status OpenForReadOnly(const DBOptions& options, const std::string& path,
+                                const std::vector<ColumnFamilyDescriptor>& families,
+                                std::vector<ColumnFamilyHandle*>* handles, DB** db,
+                                bool error_if_wal_file_exists = false);
+  static Status OpenAsSecondary(const Options& options, const std::string& path,
+                                const std::string& secondary_path, DB** db);
+  static Status OpenAsSecondary(const DBOptions& options, const std::string& path,
+                                const std::string& secondary_path,
+                                const std::vector<ColumnFamilyDescriptor>& families,
+                                std::vector<ColumnFamilyHandle*>* handles, DB** db);
+  static Status ListColumnFamilies(const DBOptions& options, const std::string& path,
+                                   std::vector<std::string>* families);
+
+  DB() = default;
+  DB(const DB&) = delete;
+  DB& operator=(const DB&) = delete;
+  virtual ~DB();
+
+  virtual Status Close() { return Status::NotSupported("DB::Close"); }
+  virtual Status Resume() { return Status::NotSupported("DB::Resume"); }
+
+  virtual Status CreateColumnFamily(const ColumnFamilyOptions& options, const std::string& name,
+                                    ColumnFamilyHandle** handle) = 0;
+  virtual Status CreateColumnFamilies(const ColumnFamilyOptions& options,
+                                      const std::vector<std::string>& names,
+                                      std::vector<ColumnFamilyHandle*>* handles);
+  virtual Status CreateColumnFamilies(const std::vector<ColumnFamilyDescriptor>& families,
+                                      std::vector<ColumnFamilyHandle*>* handles);
+  virtual Status DropColumnFamily(ColumnFamilyHandle* family) = 0;
+  virtual Status DropColumnFamilies(const std::vector<ColumnFamilyHandle*>& families);
+  virtual Status DestroyColumnFamilyHandle(ColumnFamilyHandle* family);
+  virtual ColumnFamilyHandle* DefaultColumnFamily() const = 0;
+
+  virtual Status Put(const WriteOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                     const Slice& value) = 0;
+  virtual Status Put(const WriteOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                     const Slice& ts, const Slice& value) = 0;
+  virtual Status Put(const WriteOptions& options, const Slice& key, const Slice& value) {
+    return Put(options, DefaultColumnFamily(), key, value);
+  }
+  virtual Status Delete(const WriteOptions& options, ColumnFamilyHandle* family,
+                        const Slice& key) = 0;
+  virtual Status Delete(const WriteOptions& options, const Slice& key) {
+    return Delete(options, DefaultColumnFamily(), key);
+  }
+  virtual Status SingleDelete(const WriteOptions& options, ColumnFamilyHandle* family,
+                              const Slice& key) = 0;
+  virtual Status SingleDelete(const WriteOptions& options, const Slice& key) {
+    return SingleDelete(options, DefaultColumnFamily(), key);
+  }
+  virtual Status DeleteRange(const WriteOptions& options, ColumnFamilyHandle* family,
+                             const Slice& begin, const Slice& end) = 0;
+  virtual Status DeleteRange(const WriteOptions& options, const Slice& begin, const Slice& end) {
+    return DeleteRange(options, DefaultColumnFamily(), begin, end);
+  }
+  virtual Status Merge(const WriteOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                       const Slice& value) = 0;
+  virtual Status Merge(const WriteOptions& options, const Slice& key, const Slice& value) {
+    return Merge(options, DefaultColumnFamily(), key, value);
+  }
+  virtual Status Write(const WriteOptions& options, WriteBatch* updates) = 0;
+
+  virtual Status Get(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                     PinnableSlice* value, std::string* timestamp) = 0;
+  virtual Status Get(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                     PinnableSlice* value) {
+    return Get(options, family, key, value, nullptr);
+  }
+  Status Get(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
+             std::string* value);
+  Status Get(const ReadOptions& options, const Slice& key, std::string* value) {
+    return Get(options, DefaultColumnFamily(), key, value);
+  }
+  Status Get(const ReadOptions& options, const Slice& key, PinnableSlice* value) {
+    return Get(options, DefaultColumnFamily(), key, value);
+  }
+
+  // One family for each key; null for the default family.
+  virtual void MultiGet(const ReadOptions& options, size_t count, ColumnFamilyHandle** families,
+                        const Slice* keys, PinnableSlice* values, Status* statuses,
+                        bool sorted_input = false) = 0;
+  void MultiGet(const ReadOptions& options, ColumnFamilyHandle* family, size_t count,
+                const Slice* keys, PinnableSlice* values, Status* statuses,
+                bool sorted_input = false);
+  std::vector<Status> MultiGet(const ReadOptions& options,
+                               const std::vector<ColumnFamilyHandle*>& families,
+                               const std::vector<Slice>& keys, std::vector<std::string>* values);
+  std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<Slice>& keys,
+                               std::vector<std::string>* values);
+
+  virtual bool KeyMayExist(const ReadOptions& options, ColumnFamilyHandle* family,
+                           const Slice& key, std::string* value, bool* value_found = nullptr) = 0;
+  bool KeyMayExist(const ReadOptions& options, const Slice& key, std::string* value,
+                   bool* value_found = nullptr) {
+    return KeyMayExist(options, DefaultColumnFamily(), key, value, value_found);
+  }
+
+  virtual Iterator* NewIterator(const ReadOptions& options, ColumnFamilyHandle* family) = 0;
+  virtual Iterator* NewIterator(const ReadOptions& options) {
+    return NewIterator(options, DefaultColumnFamily());
+  }
+  virtual Status NewIterators(const ReadOptions& options,
+                              const std::vector<ColumnFamilyHandle*>& families,
+                              std::vector<Iterator*>* iterators);
+
+  virtual const Snapshot* GetSnapshot() = 0;
+  virtual void ReleaseSnapshot(const Snapshot* snapshot) = 0;
+
+  virtual bool GetProperty(ColumnFamilyHandle* family, const Slice& name, std::string* value) = 0;
+  bool GetProperty(const Slice& name, std::string* value) {
+    return GetProperty(DefaultColumnFamily(), name, value);
+  }
+  virtual bool GetMapProperty(ColumnFamilyHandle* family, const Slice& name,
+                              std::map<std::string, std::string>* values) = 0;
+  bool GetMapProperty(const Slice& name, std::map<std::string, std::string>* values) {
+    return GetMapProperty(DefaultColumnFamily(), name, values);
+  }
+  virtual bool GetIntProperty(ColumnFamilyHandle* family, const Slice& name, uint64_t* value) = 0;
+  bool GetIntProperty(const Slice& name, uint64_t* value) {
+    return GetIntProperty(DefaultColumnFamily(), name, value);
+  }
+
+  virtual Status GetApproximateSizes(const SizeApproximationOptions& options,
+                                     ColumnFamilyHandle* family, const Range* ranges, int count,
+                                     uint64_t* sizes) = 0;
+  Status GetApproximateSizes(ColumnFamilyHandle* family, const Range* ranges, int count,
+                             uint64_t* sizes) {
+    return GetApproximateSizes(SizeApproximationOptions(), family, ranges, count, sizes);
+  }
+  Status GetApproximateSizes(const Range* ranges, int count, uint64_t* sizes) {
+    return GetApproximateSizes(DefaultColumnFamily(), ranges, count, sizes);
+  }
+
+  virtual Status CompactRange(const CompactRangeOptions& options, ColumnFamilyHandle* family,
+                              const Slice* begin, const Slice* end) = 0;
+  virtual Status CompactRange(const CompactRangeOptions& options, const Slice* begin,
+                              const Slice* end) {
+    return CompactRange(options, DefaultColumnFamily(), begin, end);
+  }
+  virtual Status CompactFiles(const CompactionOptions& options, ColumnFamilyHandle* family,
+                              const std::vector<std::string>& files, int output_level,
+                              int output_path_id = -1,
+                              std::vector<std::string>* outputs = nullptr,
+                              CompactionJobInfo* info = nullptr) = 0;
+  Status CompactFiles(const CompactionOptions& options, const std::vector<std::string>& files,
+                      int output_level, int output_path_id = -1,
+                      std::vector<std::string>* outputs = nullptr,
+                      CompactionJobInfo* info = nullptr) {
+    return CompactFiles(options, DefaultColumnFamily(), files, output_level, output_path_id,
+                        outputs, info);
+  }
+  virtual Status WaitForCompact(const WaitForCompactOptions& options) = 0;
+  virtual Status PauseBackgroundWork() = 0;
+  virtual Status ContinueBackgroundWork() = 0;
+  virtual void DisableManualCompaction() = 0;
+  virtual void EnableManualCompaction() = 0;
+
+  virtual Status SetOptions(ColumnFamilyHandle* family,
+                            const std::unordered_map<std::string, std::string>& options) = 0;
+  Status SetOptions(const std::unordered_map<std::string, std::string>& options) {
+    return SetOptions(DefaultColumnFamily(), options);
+  }
+  virtual Status SetDBOptions(const std::unordered_map<std::string, std::string>& options) = 0;
+  // As they are now. Objects are those that the database was opened with.
+  virtual Options GetOptions(ColumnFamilyHandle* family) const = 0;
+  Options GetOptions() const { return GetOptions(DefaultColumnFamily()); }
+  virtual DBOptions GetDBOptions() const = 0;
+
+  virtual Status Flush(const FlushOptions& options, ColumnFamilyHandle* family) = 0;
+  virtual Status Flush(const FlushOptions& options) {
+    return Flush(options, DefaultColumnFamily());
+  }
+  virtual Status Flush(const FlushOptions& options,
+                       const std::vector<ColumnFamilyHandle*>& families) = 0;
+  virtual Status FlushWAL(bool sync) = 0;
+  virtual Status SyncWAL() { return FlushWAL(true); }
+  virtual SequenceNumber GetLatestSequenceNumber() const = 0;
+  // What was written from `sequence` on, as far as logs are kept.
+  virtual Status GetUpdatesSince(SequenceNumber sequence,
+                                 std::unique_ptr<TransactionLogIterator>* iterator,
+                                 const TransactionLogIterator::ReadOptions& options = {});
+
+  virtual Status DisableFileDeletions() = 0;
+  virtual Status EnableFileDeletions() = 0;
+  Status EnableFileDeletions(bool) { return EnableFileDeletions(); }
+  virtual void GetLiveFilesMetaData(std::vector<LiveFileMetaData>* files) = 0;
+  virtual void GetColumnFamilyMetaData(ColumnFamilyHandle* family,
+                                       ColumnFamilyMetaData* data) = 0;
+  void GetColumnFamilyMetaData(ColumnFamilyMetaData* data) {
+    GetColumnFamilyMetaData(DefaultColumnFamily(), data);
+  }
+  virtual Status IngestExternalFile(ColumnFamilyHandle* family,
+                                    const std::vector<std::string>& files,
+                                    const IngestExternalFileOptions& options) = 0;
+  Status IngestExternalFile(const std::vector<std::string>& files,
+                            const IngestExternalFileOptions& options) {
+    return IngestExternalFile(DefaultColumnFamily(), files, options);
+  }
+  virtual Status DeleteFilesInRanges(ColumnFamilyHandle* family, const RangePtr* ranges,
+                                     size_t count, bool include_end = true) = 0;
+  virtual Status VerifyChecksum(const ReadOptions& options) = 0;
+  Status VerifyChecksum() { return VerifyChecksum(ReadOptions()); }
+  virtual Status GetDbIdentity(std::string& identity) const = 0;
+  virtual Status TryCatchUpWithPrimary() {
+    return Status::NotSupported("Supported only by secondary instance");
+  }
+
+  virtual const std::string& GetName() const = 0;
+  virtual Env* GetEnv() const { return Env::Default(); }
+  virtual int NumberLevels(ColumnFamilyHandle* family) {
+    return GetOptions(family).num_levels;
+  }
+  int NumberLevels() { return NumberLevels(DefaultColumnFamily()); }
+  virtual DB* GetRootDB() { return this; }
+  // The object of the C interface (rocksdb_t*); null for a closed database.
+  virtual void* EskerHandle() const = 0;
+};
+
+Status DestroyDB(const std::string& path, const Options& options,
+                 const std::vector<ColumnFamilyDescriptor>& families = {});
+Status RepairDB(const std::string& path, const Options& options);
+
+}  // namespace ROCKSDB_NAMESPACE

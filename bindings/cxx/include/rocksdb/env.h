@@ -1,0 +1,143 @@
+// What the library asks of the system, for programs that use it: files, threads, time, and loggers.
+//
+// The engine does its own file I/O. An Env of the application's own is refused at open.
+#pragma once
+
+#include <cstdarg>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rocksdb/rocksdb_namespace.h"
+#include "rocksdb/status.h"
+
+namespace ROCKSDB_NAMESPACE {
+
+enum InfoLogLevel : unsigned char {
+  DEBUG_LEVEL = 0,
+  INFO_LEVEL,
+  WARN_LEVEL,
+  ERROR_LEVEL,
+  FATAL_LEVEL,
+  HEADER_LEVEL,
+  NUM_INFO_LOG_LEVELS,
+};
+
+class Logger;
+
+struct EnvOptions {
+#include "rocksdb/fields/EnvOptions.inc"
+};
+
+class Env {
+ public:
+  enum Priority { BOTTOM, LOW, HIGH, USER, TOTAL };
+  enum IOPriority { IO_LOW = 0, IO_MID = 1, IO_HIGH = 2, IO_USER = 3, IO_TOTAL = 4 };
+  enum class IOActivity : uint8_t {
+    kFlush = 0,
+    kCompaction = 1,
+    kDBOpen = 2,
+    kGet = 3,
+    kMultiGet = 4,
+    kDBIterator = 5,
+    kVerifyDBChecksum = 6,
+    kVerifyFileChecksums = 7,
+    kUnknown = 0x80,
+  };
+  struct FileAttributes {
+    std::string name;
+    uint64_t size_bytes;
+  };
+
+  Env() = default;
+  Env(const Env&) = delete;
+  Env& operator=(const Env&) = delete;
+  virtual ~Env();
+
+  // The system. Never destroyed.
+  static Env* Default();
+
+  virtual Status FileExists(const std::string& path) = 0;
+  virtual Status GetChildren(const std::string& dir, std::vector<std::string>* names) = 0;
+  virtual Status GetChildrenFileAttributes(const std::string& dir,
+                                           std::vector<FileAttributes>* files);
+  virtual Status DeleteFile(const std::string& path) = 0;
+  virtual Status CreateDir(const std::string& dir) = 0;
+  virtual Status CreateDirIfMissing(const std::string& dir) = 0;
+  virtual Status DeleteDir(const std::string& dir) = 0;
+  virtual Status GetFileSize(const std::string& path, uint64_t* size) = 0;
+  virtual Status GetFileModificationTime(const std::string& path, uint64_t* seconds) = 0;
+  virtual Status RenameFile(const std::string& from, const std::string& to) = 0;
+  virtual Status LinkFile(const std::string& from, const std::string& to) = 0;
+  virtual Status GetTestDirectory(std::string* path) = 0;
+  virtual Status GetAbsolutePath(const std::string& path, std::string* absolute) = 0;
+
+  // Runs `function` in a background thread.
+  virtual void Schedule(void (*function)(void* arg), void* arg, Priority priority = LOW,
+                        void* tag = nullptr, void (*unschedule)(void* arg) = nullptr) = 0;
+  virtual void StartThread(void (*function)(void* arg), void* arg) = 0;
+  virtual void WaitForJoin() {}
+  virtual unsigned int GetThreadPoolQueueLen(Priority priority = LOW) const = 0;
+  virtual void SetBackgroundThreads(int number, Priority priority = LOW) = 0;
+  virtual int GetBackgroundThreads(Priority priority = LOW) = 0;
+  virtual void IncBackgroundThreadsIfNeeded(int number, Priority priority) = 0;
+  virtual void LowerThreadPoolIOPriority(Priority = LOW) {}
+  virtual void LowerThreadPoolCPUPriority(Priority = LOW) {}
+
+  virtual uint64_t NowMicros() = 0;
+  virtual uint64_t NowNanos() { return NowMicros() * 1000; }
+  virtual uint64_t NowCPUNanos() { return 0; }
+  virtual void SleepForMicroseconds(int micros) = 0;
+  virtual Status GetCurrentTime(int64_t* seconds) = 0;
+  virtual std::string TimeToString(uint64_t seconds) = 0;
+  virtual Status GetHostName(char* name, uint64_t length) = 0;
+  virtual uint64_t GetThreadID() const { return 0; }
+  virtual std::string GenerateUniqueId();
+  // Nothing of the engine is listed: its jobs report through events.
+  virtual Status GetThreadList(std::vector<struct ThreadStatus>*) {
+    return Status::NotSupported("Env::GetThreadList");
+  }
+};
+
+// Takes lines of the database's log. An exception ends the process: there is nobody to tell.
+class Logger {
+ public:
+  explicit Logger(const InfoLogLevel level = INFO_LEVEL) : level_(level) {}
+  Logger(const Logger&) = delete;
+  Logger& operator=(const Logger&) = delete;
+  virtual ~Logger();
+
+  virtual Status Close() { return Status::OK(); }
+  virtual void LogHeader(const char* format, va_list args) { Logv(HEADER_LEVEL, format, args); }
+  virtual void Logv(const char* format, va_list args) = 0;
+  virtual void Logv(const InfoLogLevel level, const char* format, va_list args);
+  virtual size_t GetLogFileSize() const { return std::numeric_limits<size_t>::max(); }
+  virtual void Flush() {}
+  virtual InfoLogLevel GetInfoLogLevel() const { return level_; }
+  virtual void SetInfoLogLevel(const InfoLogLevel level) { level_ = level; }
+
+ private:
+  InfoLogLevel level_;
+};
+
+#if defined(__GNUC__)
+#define ESKER_FORMAT(AT, FIRST) __attribute__((__format__(__printf__, AT, FIRST)))
+#else
+#define ESKER_FORMAT(AT, FIRST)
+#endif
+void Log(const InfoLogLevel level, const std::shared_ptr<Logger>& logger, const char* format, ...)
+    ESKER_FORMAT(3, 4);
+void Log(const InfoLogLevel level, Logger* logger, const char* format, ...) ESKER_FORMAT(3, 4);
+void Log(const std::shared_ptr<Logger>& logger, const char* format, ...) ESKER_FORMAT(2, 3);
+void Log(Logger* logger, const char* format, ...) ESKER_FORMAT(2, 3);
+#undef ESKER_FORMAT
+void LogFlush(const std::shared_ptr<Logger>& logger);
+
+Status ReadFileToString(Env* env, const std::string& path, std::string* data);
+Status WriteStringToFile(Env* env, const Slice& data, const std::string& path,
+                         bool should_sync = false);
+
+}  // namespace ROCKSDB_NAMESPACE

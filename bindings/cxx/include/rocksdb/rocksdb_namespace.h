@@ -1,0 +1,6 @@
+// The namespace of the whole library.
+#pragma once
+
+#ifndef ROCKSDB_NAMESPACE
+#define ROCKSDB_NAMESPACE rocksdb
+#endif

@@ -1,0 +1,137 @@
+//! Calls of transactions that RocksDB's C interface lacks.
+
+use super::figure;
+use crate::boundary::{bytes, call, exclusive, given};
+use crate::transaction::change;
+use crate::transaction_db::write_to;
+use crate::*;
+use std::ffi::{c_char, c_int, c_uchar};
+
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_single_delete_cf(
+    transaction: *mut rocksdb_transaction_t,
+    column_family: *const rocksdb_column_family_handle_t,
+    key: *const c_char,
+    key_length: usize,
+    errptr: *mut *mut c_char,
+) {
+    change(transaction, column_family, errptr, |txn, family| {
+        txn.single_delete_cf(family, bytes(key, key_length))
+    });
+}
+
+/// Gives up one read for update: the key may change again unless something else touched it.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_undo_get_for_update_cf(
+    transaction: *mut rocksdb_transaction_t,
+    column_family: *const rocksdb_column_family_handle_t,
+    key: *const c_char,
+    key_length: usize,
+    errptr: *mut *mut c_char,
+) {
+    change(transaction, column_family, errptr, |txn, family| {
+        txn.undo_get_for_update(family, bytes(key, key_length));
+        Ok(())
+    });
+}
+
+/// Forgets the last save point and keeps what was done since.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_pop_savepoint(
+    transaction: *mut rocksdb_transaction_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || exclusive(transaction)?.txn.pop_save_point());
+}
+
+/// Takes a new snapshot: keys that change from now on conflict.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_set_snapshot(
+    transaction: *mut rocksdb_transaction_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        exclusive(transaction)?.txn.set_snapshot();
+        Ok(())
+    });
+}
+
+/// Takes a snapshot with the next write, or the next read for update.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_set_snapshot_on_next_operation(
+    transaction: *mut rocksdb_transaction_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        exclusive(transaction)?.txn.set_snapshot_on_next_operation();
+        Ok(())
+    });
+}
+
+/// Gives the snapshot back.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_clear_snapshot(
+    transaction: *mut rocksdb_transaction_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        exclusive(transaction)?.txn.clear_snapshot();
+        Ok(())
+    });
+}
+
+/// The longest wait for a lock; negative for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_set_lock_timeout(
+    transaction: *mut rocksdb_transaction_t,
+    milliseconds: i64,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        exclusive(transaction)?.txn.set_lock_timeout(milliseconds);
+        Ok(())
+    });
+}
+
+/// A number that no other locking transaction of the process has; 0 for an optimistic one.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_id(transaction: *const rocksdb_transaction_t) -> u64 {
+    figure(0, || Some(given(transaction)?.txn.id()))
+}
+
+/// RocksDB's number of the state: 0 started, 1 awaiting prepare, 2 prepared, 3 awaiting commit,
+/// 4 committed, 5 awaiting rollback, 6 rolled back, 7 locks stolen; -1 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_state(transaction: *const rocksdb_transaction_t) -> c_int {
+    figure(-1, || Some(given(transaction)?.txn.state() as c_int))
+}
+
+/// 1 if it has a snapshot: `rocksdb_transaction_get_snapshot` returns an object in any case.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_has_snapshot(
+    transaction: *const rocksdb_transaction_t,
+) -> c_uchar {
+    figure(0, || {
+        Some(c_uchar::from(given(transaction)?.txn.snapshot().is_some()))
+    })
+}
+
+/// Keys that it has locked or tracks.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_num_keys(transaction: *const rocksdb_transaction_t) -> u64 {
+    figure(0, || Some(given(transaction)?.txn.num_keys()))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transactiondb_single_delete_cf(
+    db: *mut rocksdb_transactiondb_t,
+    options: *const rocksdb_writeoptions_t,
+    column_family: *const rocksdb_column_family_handle_t,
+    key: *const c_char,
+    key_length: usize,
+    errptr: *mut *mut c_char,
+) {
+    write_to(db, options, column_family, errptr, |db, family, options| {
+        db.single_delete_opt(family, bytes(key, key_length), options)
+    });
+}
