@@ -39,9 +39,7 @@ impl Drop for ReadTimer<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(start) = self.recorded {
-            let family = || self.family.map(|f| f.name.clone());
-            let operations = &self.timed.reads.operations;
-            operations.end(self.kind, start, family);
+            self.timed.reads.end_read(self.kind, start, self.family);
         }
     }
 }
@@ -67,6 +65,18 @@ impl ReadCore {
             family,
             recorded: self.operations.begin_reads(),
         }
+    }
+
+    /// A read that is recorded is over.
+    #[inline]
+    pub(crate) fn end_read(
+        &self,
+        kind: OperationKind,
+        start: OperationStart,
+        family: Option<&Family>,
+    ) {
+        let family = || family.map(|f| f.name.clone());
+        self.operations.end(kind, start, family);
     }
 
     /// Times an operation until the value is dropped, if the statistics want times.

@@ -47,7 +47,7 @@ pub use updates::{TransactionLog, WalFile, WalKind};
 
 use crate::core::{Core, ReadCore};
 use crate::family::{Family, FamilyHandle};
-use crate::observe::DbRef;
+use crate::observe::{DbRef, HistogramId, OperationKind};
 use crate::options::{InfoLogLevel, ReadOptions};
 use crate::read::get::PointRead;
 use crate::read::{DbIterator, PinnedValue};
@@ -241,8 +241,25 @@ impl Db {
         options: &ReadOptions,
         snapshot: Option<&Snapshot>,
     ) -> Result<Option<PinnedValue>> {
+        let recorded = self.reads().operations.begin_read();
+        let answer = self.read_now(family, key, options, snapshot);
+        if let Some(start) = recorded {
+            self.reads()
+                .end_read(OperationKind::Get, start, Some(family));
+        }
+        answer
+    }
+
+    #[inline]
+    fn read_now(
+        &self,
+        family: &Family,
+        key: &[u8],
+        options: &ReadOptions,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<Option<PinnedValue>> {
         let reads = self.reads();
-        let _timed = reads.timed_get(family);
+        let _timed = reads.timed(HistogramId::DbGet);
         let view = family.view_guard();
         let seq = reads.read_seq(&view, snapshot)?;
         let answer = PointRead::new(reads, family, options)

@@ -2,7 +2,7 @@
 
 use super::Db;
 use crate::core::ReadCore;
-use crate::observe::{OperationKind, OperationStart, SlowOperation};
+use crate::observe::SlowOperation;
 use esker_format::FamilyId;
 use esker_format::batch::WriteBatch;
 use esker_sync::Arc;
@@ -60,15 +60,8 @@ impl Db {
         self.reads().operations.slowest()
     }
 
-    /// A write that is recorded is over.
-    #[cold]
-    pub(super) fn end_write(&self, start: OperationStart, batch: &WriteBatch) {
-        let operations = &self.reads().operations;
-        operations.end(OperationKind::Write, start, || self.family_of(batch));
-    }
-
     /// The family of a batch that touches only one.
-    fn family_of(&self, batch: &WriteBatch) -> Option<String> {
+    pub(super) fn family_of(&self, batch: &WriteBatch) -> Option<String> {
         let mut found: Option<FamilyId> = None;
         for record in batch.records() {
             let id = record.ok()?.family();

@@ -5,6 +5,7 @@
 //! `allow_2pc` when the database is opened again.
 
 use super::Db;
+use crate::observe::OperationKind;
 use crate::options::WriteOptions;
 use esker_format::batch::WriteBatch;
 use esker_status::Result;
@@ -53,7 +54,8 @@ impl Db {
         let recorded = self.reads().operations.begin_write();
         let done = self.core().writes.write_committed(options, name, batch);
         if let Some(start) = recorded {
-            self.end_write(start, batch);
+            let family = || self.family_of(batch);
+            (self.reads().operations).end(OperationKind::Write, start, family);
         }
         done
     }

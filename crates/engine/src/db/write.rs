@@ -2,6 +2,7 @@
 
 use super::Db;
 use crate::family::FamilyHandle;
+use crate::observe::OperationKind;
 use crate::options::WriteOptions;
 use esker_format::batch::WriteBatch;
 use esker_format::wide_column::Column;
@@ -198,7 +199,8 @@ impl Db {
         let recorded = self.reads().operations.begin_write();
         let done = self.stamped_now(batch, write);
         if let Some(start) = recorded {
-            self.end_write(start, batch);
+            let family = || self.family_of(batch);
+            (self.reads().operations).end(OperationKind::Write, start, family);
         }
         done
     }
