@@ -1,3 +1,5 @@
+//! Lists of deleted ranges of several pieces.
+
 use super::{DeletedRanges, MOST_RANGES, PIECE_MOST};
 use esker_format::{KeyOrder, Seq};
 use esker_lsm::visible::{DeletedRange, FoundRange, KnownRanges, ReaderPlace};

@@ -1,5 +1,5 @@
-//! What an iterator tells others of its moves: the record of slow operations, stretches of deletions
-//! that later reads go past, and a memtable that hides too much.
+//! What an iterator tells others of its moves: the record of slow operations, stretches of
+//! deletions that later reads go past, and a memtable that hides too much.
 
 use super::DbIterator;
 use crate::observe::{OperationKind, OperationStart, Ticker};
@@ -7,7 +7,7 @@ use esker_lsm::visible::DeletedRange;
 
 impl DbIterator {
     /// A seek begins. Whether it and the steps after it are recorded is decided here.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin_recorded_seek(&mut self) -> Option<OperationStart> {
         let recorded = self.core.operations.begin_read();
         self.is_recorded = recorded.is_some();
@@ -24,7 +24,7 @@ impl DbIterator {
     }
 
     /// A move is over.
-    #[inline]
+    #[inline(always)]
     pub(super) fn end_recorded(&self, kind: OperationKind, recorded: Option<OperationStart>) {
         if let Some(start) = recorded {
             let family = || Some(self.family.name.clone());
