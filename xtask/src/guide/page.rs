@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// The block that installs, which the runner does itself, with a profile of its own.
 const INSTALL: &str = "export PREFIX=$HOME/esker SOURCE=$PWD\n\
                        cargo xtask install --prefix \"$PREFIX\"\n";
-/// The same with the C++ library.
+/// The block that installs the C++ library as well.
 const INSTALL_CXX: &str = "export PREFIX=$HOME/esker SOURCE=$PWD\n\
                            cargo xtask install --cxx --prefix \"$PREFIX\"\n";
 
