@@ -202,10 +202,10 @@ impl Rewrite {
             0 => self.core.services.options.load().max_subcompactions as usize,
             asked => asked as usize,
         };
-        let least = match for_reads {
-            true => self.plan.max_output_file_size.min(READ_PART_LEAST),
-            false => self.plan.max_output_file_size,
-        };
+        let mut least = self.plan.max_output_file_size;
+        if for_reads {
+            least = least.min(READ_PART_LEAST);
+        }
         let style = self.family.options.load().compaction_style;
         let wide = self.plan.start_level() == Level::L0
             || self.plan.manual
