@@ -1,11 +1,14 @@
 //! What of the blob files of a repaired tree is garbage: counted anew from the tables, since those
 //! that are lost took their references with them.
 
-use super::Repair;
 use super::found::Inventory;
-use esker_format::FileNo;
+use super::{FamilyRepair, Repair, SetAside};
+use crate::runtime::whole_files::aside_name;
 use esker_format::blob_refs::BlobRefs;
+use esker_format::{FamilyId, FileNo, file_name};
 use esker_lsm::edit::TreeEdit;
+use esker_status::Result;
+use std::collections::BTreeMap;
 
 impl Repair<'_> {
     /// Counts what the tables of `tree` refer to, and takes the blob files out that none refers to.
@@ -54,5 +57,39 @@ impl Repair<'_> {
             true
         });
         unreferenced
+    }
+
+    /// Takes the blob files out of merged trees that are older than all that their tables name, and
+    /// has them set aside: opening the tree would delete them, and the tables that name their
+    /// values are set aside, too.
+    pub(super) fn set_unnamed_blobs_aside(
+        &mut self,
+        plans: &mut BTreeMap<FamilyId, FamilyRepair>,
+        found: &Inventory,
+    ) -> Result<()> {
+        for plan in plans.values_mut().filter(|plan| plan.must_merge) {
+            let named = plan.tree.added.iter();
+            let oldest = named.filter_map(|(_, file)| file.oldest_blob_file).min();
+            let stays = |blob: FileNo| oldest.is_some_and(|oldest| oldest <= blob);
+            let blobs = std::mem::take(&mut plan.tree.blobs).into_iter();
+            let (named, unnamed): (Vec<_>, Vec<_>) = blobs.partition(|blob| stays(blob.number));
+            plan.tree.blobs = named;
+            plan.tree.garbage.retain(|(blob, ..)| stays(*blob));
+            for blob in unnamed.iter().filter(|blob| found.has_blob(blob.number)) {
+                let path = match found.blobs.get(&blob.number) {
+                    Some((path, ..)) => path.clone(),
+                    None => {
+                        let paths = self.paths_of(&plan.name);
+                        paths.first().join(file_name::blob_name(blob.number))
+                    }
+                };
+                self.report.set_aside.push(SetAside {
+                    now: aside_name(&self.env, &path)?,
+                    path,
+                    reason: "a blob file: merged tables name none of its values".to_owned(),
+                });
+            }
+        }
+        Ok(())
     }
 }

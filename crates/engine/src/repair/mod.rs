@@ -240,9 +240,9 @@ impl<'a> Repair<'a> {
             return Ok(self.report);
         }
         // Everything was looked at; from here on the directory changes.
-        let made = self
-            .write_tables(&mut plans, &found, (&from, log), &mut w)
-            .and_then(|()| self.keep_aside());
+        let made = self.write_tables(&mut plans, &found, (&from, log), &mut w);
+        let made = made.and_then(|()| self.set_unnamed_blobs_aside(&mut plans, &found));
+        let made = made.and_then(|()| self.keep_aside());
         if let Err(e) = made {
             self.discard(&w);
             return Err(e);
