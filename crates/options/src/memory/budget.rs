@@ -388,13 +388,7 @@ impl MemoryBudget {
         sums.add(reading, &self.cache);
         let mut guard = self.state.lock();
         let state = &mut *guard;
-        for cache in &sums.given {
-            let is_same = |known: &Weak<BlockCache>| known.as_ptr() == Arc::as_ptr(cache);
-            if !state.given.iter().any(is_same) {
-                self.watch(cache);
-                state.given.push(Arc::downgrade(cache));
-            }
-        }
+        self.add_given(state, &sums);
         state.is_own_used |= sums.is_own_used;
         self.fit(state);
     }
@@ -513,6 +507,17 @@ impl MemoryBudget {
         decision
     }
 
+    /// Adds the caches of the application that are new.
+    fn add_given(&self, state: &mut SharedState, sums: &Sums) {
+        for cache in &sums.given {
+            let is_same = |known: &Weak<BlockCache>| known.as_ptr() == Arc::as_ptr(cache);
+            if !state.given.iter().any(is_same) {
+                self.watch(cache);
+                state.given.push(Arc::downgrade(cache));
+            }
+        }
+    }
+
     /// Takes over which caches of the application share, and lets those go that no family uses.
     fn note_caches(&self, state: &mut SharedState, sums: &Sums) {
         for cache in state.given.iter().filter_map(Weak::upgrade) {
@@ -520,12 +525,7 @@ impl MemoryBudget {
                 cache.set_bound(usize::MAX);
             }
         }
-        for cache in &sums.given {
-            let is_same = |known: &Weak<BlockCache>| known.as_ptr() == Arc::as_ptr(cache);
-            if !state.given.iter().any(is_same) {
-                self.watch(cache);
-            }
-        }
+        self.add_given(state, sums);
         state.given = sums.given.iter().map(Arc::downgrade).collect();
         state.is_own_used = sums.is_own_used;
     }
