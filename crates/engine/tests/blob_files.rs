@@ -11,7 +11,7 @@ use esker::observe::{
 use esker::options::{BlobGarbageCollectionPolicy, BottommostLevelCompaction, FileChecksumCrc32c};
 use esker::{
     BlobMeta, CompactRangeOptions, CompactionFilter, Db, Decision, ErrorKind, FamilyHandle,
-    FilterValue, Options, Result,
+    FilterValue, IngestOptions, Options, Result, SstFileWriter,
 };
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -446,6 +446,39 @@ fn a_repair_counts_garbage_anew() -> Result<()> {
         assert_eq!(counts(&db, &family), after, "{lost}");
     }
     Ok(())
+}
+
+#[test]
+fn a_repair_keeps_one_entry_of_a_key_whose_numbers_are_gone() -> Result<()> {
+    let (dir, db, family) = opened("");
+    put(&db, 0..4, 500)?;
+    db.flush()?;
+    // The last level has no numbers, and the MANIFEST alone has those of ingested tables.
+    compact(&db, &family)?;
+    let outside = dir.path().join("outside");
+    let mut writer = SstFileWriter::new(&options("enable_blob_files=false"))?;
+    writer.open(&outside)?;
+    writer.put(key(1), "small")?;
+    writer.finish()?;
+    db.ingest(&family, &[&outside], &IngestOptions::default())?;
+    db.close()?;
+    drop((family, db));
+    for entry in std::fs::read_dir(dir.path()).expect("a directory") {
+        let entry = entry.expect("an entry");
+        if entry.file_name().to_string_lossy().starts_with("MANIFEST") {
+            std::fs::remove_file(entry.path()).expect("it goes");
+        }
+    }
+    Db::repair(dir.path(), &options(""))?;
+    let db = Db::open(dir.path(), options(""))?;
+    let mut it = db.iter();
+    it.seek_to_first();
+    for n in 0..4 {
+        let (found, shown) = (db.get(key(n))?, it.value().to_vec());
+        assert_eq!(found.as_deref(), Some(&shown[..]));
+        it.next();
+    }
+    it.status()
 }
 
 #[test]

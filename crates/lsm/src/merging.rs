@@ -123,6 +123,11 @@ impl<C: Cursor> MergingCursor<C> {
         &self.children
     }
 
+    /// The position among the children of the one that gives the current entry.
+    pub fn current_child(&self) -> usize {
+        self.heap.first().map_or(0, |slot| slot.child as usize)
+    }
+
     /// The merged runs, to be put to rest one by one; the cursor is not valid afterwards.
     pub fn reset(&mut self) -> &mut [C] {
         self.heap.clear();

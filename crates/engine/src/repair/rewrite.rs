@@ -4,7 +4,7 @@
 //! A table is written under a temporary name, synced, renamed and read back before any MANIFEST
 //! names it. A property names its source. When a repair was interrupted, the next one ignores a
 //! table made of another table that still exists. It keeps a table made of logs: the logs give the
-//! same entries again, and merging drops the duplicates.
+//! same entries again, and merging keeps one of them.
 
 use super::found::{DamagedTable, Inventory, LogContents, MADE_OF, MADE_OF_LOGS};
 use super::{FamilyRepair, Repair};
@@ -16,9 +16,9 @@ use esker_files::identity::new_session_id;
 use esker_files::table::{ReadContext, Salvage, TableBuilder, TableBuilderOptions, TableCursor};
 use esker_format::edit::NewFile;
 use esker_format::file_name::{table_name, temp_name};
-use esker_format::key::user_key;
+use esker_format::key::{ParsedKey, seq_of, user_key};
 use esker_format::properties::TableProperties;
-use esker_format::{Cursor, FamilyId, FileNo, KeyOrder, Level, RawTombstone};
+use esker_format::{Cursor, FamilyId, FileNo, KeyOrder, Level, RawTombstone, ValueType};
 use esker_lsm::file::FileMeta;
 use esker_lsm::merging::MergingCursor;
 use esker_status::seeded::{Bug, seeded};
@@ -314,30 +314,44 @@ struct Run<'r, 'o> {
 
 impl Run<'_, '_> {
     fn write(&mut self, spec: &TableSpec<'_>, mut from: MergingCursor<TableCursor>) -> Result<()> {
-        let mut last: Vec<u8> = Vec::new();
+        let mut last = Vec::new();
+        let mut held: Option<TableEntry> = None;
         from.seek_to_first();
         while from.valid() {
-            let key = from.key();
-            let is_full =
-                (self.new_table.as_ref()).is_some_and(|d| d.builder.file_size() >= self.target);
-            if is_full && !spec.order.equal(user_key(&last), user_key(key)) {
-                let next = user_key(key).to_vec();
-                self.end(spec, Some(next))?;
-            }
-            // Two tables may hold the same entry, when one was made of the other.
-            if last != key {
-                let value = from.value();
-                self.open(spec)?.builder.add(key, value)?;
-                last.clear();
-                last.extend_from_slice(key);
+            let entry = TableEntry::at(&from);
+            match &mut held {
+                Some(held) if held.is_same_write(&entry, &spec.order) => held.prefer(entry),
+                _ => {
+                    if let Some(done) = held.replace(entry) {
+                        self.add(spec, &done, &mut last)?;
+                    }
+                }
             }
             from.next();
         }
         from.status()?;
+        if let Some(done) = held {
+            self.add(spec, &done, &mut last)?;
+        }
         if self.new_table.is_some() || !self.tombstones.is_empty() && self.done.is_empty() {
             self.end(spec, None)?;
         }
         Ok(())
+    }
+
+    /// Adds an entry, in a new table when the open one is full and `last`, the user key before,
+    /// ends.
+    fn add(&mut self, spec: &TableSpec<'_>, entry: &TableEntry, last: &mut Vec<u8>) -> Result<()> {
+        let user = user_key(&entry.key);
+        let is_full =
+            (self.new_table.as_ref()).is_some_and(|d| d.builder.file_size() >= self.target);
+        if is_full && !spec.order.equal(last, user) {
+            self.end(spec, Some(user.to_vec()))?;
+        }
+        last.clear();
+        last.extend_from_slice(user);
+        let new_table = self.open(spec)?;
+        new_table.builder.add(&entry.key, &entry.value)
     }
 
     fn open(&mut self, spec: &TableSpec<'_>) -> Result<&mut UnfinishedTable> {
@@ -380,6 +394,47 @@ impl Run<'_, '_> {
         }
         self.low = high;
         Ok(())
+    }
+}
+
+/// An entry of one of the merged tables.
+///
+/// Tables may hold one write in several forms: when one was made of the other, when a compaction
+/// or a flush moved the value into a blob file or applied a merge operand, or when two numbers were
+/// set to 0. A tree holds one entry of a key and number, so one form stays.
+struct TableEntry {
+    key: Vec<u8>,
+    value: Vec<u8>,
+    /// The position of its table, newest first.
+    table: usize,
+}
+
+impl TableEntry {
+    fn at(cursor: &MergingCursor<TableCursor>) -> TableEntry {
+        TableEntry {
+            key: cursor.key().to_vec(),
+            value: cursor.value().to_vec(),
+            table: cursor.current_child(),
+        }
+    }
+
+    fn is_same_write(&self, other: &TableEntry, order: &KeyOrder) -> bool {
+        seq_of(&self.key) == seq_of(&other.key)
+            && order.equal(user_key(&self.key), user_key(&other.key))
+    }
+
+    /// Keeps the result of a merge rather than its operand, which would be applied twice, and else
+    /// what the newest table has.
+    fn prefer(&mut self, other: TableEntry) {
+        let rank = |e: &TableEntry| {
+            (
+                ParsedKey::parse(&e.key).is_ok_and(|k| k.kind == ValueType::Merge),
+                e.table,
+            )
+        };
+        if rank(&other) < rank(self) {
+            *self = other;
+        }
     }
 }
 

@@ -185,18 +185,7 @@ impl Logger for Listener {
 impl Subject {
     /// A database made by a workload of `seed`, closed or killed at its end.
     pub fn simulated(seed: u64) -> Result<Subject> {
-        Subject::of(Settings::draw(seed), seed)
-    }
-
-    /// Such a database with all values in its tables. Repairs of trees with blob files have tests
-    /// of their own (`blob_files`), and are not simulated yet.
-    pub fn without_blobs(seed: u64) -> Result<Subject> {
         let mut settings = Settings::draw(seed);
-        settings.leave_blobs_out();
-        Subject::of(settings, seed)
-    }
-
-    fn of(mut settings: Settings, seed: u64) -> Result<Subject> {
         settings.info_log = false;
         // What is damaged is the database, in its own directory.
         settings.backups = false;

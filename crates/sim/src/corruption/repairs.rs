@@ -265,7 +265,7 @@ pub fn turn(seed: u64, (cuts, faults): (usize, usize), counts: &mut Counts) -> V
         left: String::new(),
     };
     let mut rng = Rng::new(seed ^ 0x6d65_6e64);
-    let subject = match Subject::without_blobs(seed) {
+    let subject = match Subject::simulated(seed) {
         Ok(subject) => subject,
         Err(e) => return vec![failure(e.to_string())],
     };

@@ -277,12 +277,6 @@ impl Settings {
         }
     }
 
-    /// Keeps large values in the tables.
-    pub fn leave_blobs_out(&mut self) {
-        let is_blob = |name: &str| BLOBS.iter().any(|(blob, _)| *blob == name);
-        self.options.retain(|(name, _)| !is_blob(name));
-    }
-
     /// Makes it a database that is about `area`.
     fn lean(&mut self, area: Area) {
         let mut rng = Rng::new(self.seed ^ 0x6c65_616e);
