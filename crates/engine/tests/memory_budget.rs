@@ -1,7 +1,8 @@
 //! One budget of memory: it follows the load from phase to phase, and its number holds.
 
 use esker::{
-    BlockCache, CacheOptions, Db, Env, MemoryBudget, MemoryBudgetOptions, Options, Result,
+    BlockCache, CacheOptions, Db, Env, FlushOptions, MemoryBudget, MemoryBudgetOptions, Options,
+    Result,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -131,7 +132,7 @@ fn databases_share_a_budget() -> Result<()> {
         Db::open(format!("/{name}"), options)
     };
     let (first, second) = (open("first")?, open("second")?);
-    for n in 0..6_000u64 {
+    for n in 0..20_000u64 {
         first.put(n.to_be_bytes(), vec![b'f'; VALUE])?;
         second.put(n.to_be_bytes(), vec![b's'; VALUE])?;
     }
@@ -146,7 +147,7 @@ fn databases_share_a_budget() -> Result<()> {
     }
     first.flush()?;
     second.flush()?;
-    for n in 0..6_000u64 {
+    for n in 0..20_000u64 {
         assert!(first.get(n.to_be_bytes())?.is_some());
         assert!(second.get(n.to_be_bytes())?.is_some());
     }
@@ -218,6 +219,31 @@ fn a_cache_of_the_application_stays_its_own_and_is_bounded() -> Result<()> {
         assert!(db.get(n.to_be_bytes())?.is_some());
     }
     assert!(own.usage() <= budget.state().given, "{}", budget.state());
+    Ok(())
+}
+
+#[test]
+fn the_cache_of_a_later_family_is_bounded_at_once() -> Result<()> {
+    let db = Db::open("/db", options(&[("memory_budget", "16m")])?)?;
+    let budget = db.memory_budget().expect("it was set");
+    budget.set_interval(std::time::Duration::from_secs(3600));
+    budget.balance_if_due();
+    let own = Arc::new(BlockCache::new(CacheOptions::lru(64 * MB)));
+    let mut with_cache = options(&[])?.family;
+    with_cache.table.block_cache = esker::options::BlockCacheSource::Shared(Arc::clone(&own));
+    let looks = budget.state().looks;
+    let family = db.create_family("later", with_cache)?;
+    let given = budget.state().given;
+    assert!(0 < given && given < 16 * MB, "{}", budget.state());
+    for n in 0..20_000u64 {
+        db.put_cf(&family, n.to_be_bytes(), vec![b'f'; VALUE])?;
+    }
+    db.flush_cf(&family, &FlushOptions::default())?;
+    for n in 0..20_000u64 {
+        db.get_cf(&family, n.to_be_bytes())?;
+    }
+    assert!(own.usage() <= given, "{} of {given}", own.usage());
+    assert_eq!(budget.state().looks, looks);
     Ok(())
 }
 

@@ -156,6 +156,9 @@ impl Core {
     /// Tells of a family that is part of the database now.
     pub(crate) fn family_created(&self, family: &Arc<Family>) -> Result<()> {
         self.writes.admission.refresh(family);
+        if let (Some(part), Some(cache)) = (&self.budget, family.reading.cache()) {
+            part.budget.admit(cache);
+        }
         self.log_family(family, self.trees.families.len() - 1);
         if seeded(Bug::FamilyBeforeOptions) {
             self.trees

@@ -382,7 +382,15 @@ impl MemoryBudget {
         members.push(Arc::new(joined));
     }
 
-    /// Bounds the caches of a new member: they could outgrow the total before the next look.
+    /// Bounds the cache of a new family of a member.
+    pub fn admit(&self, cache: Arc<BlockCache>) {
+        self.admit_caches(&MemberReading {
+            caches: vec![cache],
+            ..MemberReading::default()
+        });
+    }
+
+    /// Bounds caches before they are used: they could outgrow the total before the next look.
     fn admit_caches(&self, reading: &MemberReading) {
         let mut sums = Sums::default();
         sums.add(reading, &self.cache);
