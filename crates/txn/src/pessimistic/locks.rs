@@ -59,7 +59,7 @@ struct StripeGuard<'a> {
 
 /// A request for the lock of a key in its stripe.
 #[derive(Clone, Copy)]
-struct Wanted<'a> {
+struct LockRequest<'a> {
     request: &'a Request,
     map: &'a LockMap,
     stripe: &'a Stripe,
@@ -188,7 +188,7 @@ impl LockTable {
             return Ok(());
         }
         let map = self.map(family);
-        let wanted = Wanted {
+        let wanted = LockRequest {
             request,
             stripe: &map.stripes[map.stripe(key)],
             map: &map,
@@ -220,7 +220,7 @@ impl LockTable {
     fn wait<'a>(
         &self,
         mut guard: StripeGuard<'a>,
-        wanted: Wanted<'a>,
+        wanted: LockRequest<'a>,
         seat: &Arc<SleepingThread>,
         mut refused: LockFailure,
     ) -> Result<()> {
@@ -275,7 +275,7 @@ impl LockTable {
     }
 
     /// Returns whether waiting for these closes no ring.
-    fn may_wait(&self, wanted: Wanted<'_>, wait_ids: &[u64]) -> bool {
+    fn may_wait(&self, wanted: LockRequest<'_>, wait_ids: &[u64]) -> bool {
         let Some(depth) = wanted.request.detect_depth else {
             return true;
         };
@@ -294,7 +294,7 @@ impl LockTable {
     fn sleep<'a>(
         &self,
         mut guard: StripeGuard<'a>,
-        wanted: Wanted<'a>,
+        wanted: LockRequest<'a>,
         seat: &Arc<SleepingThread>,
         end_us: Option<u64>,
     ) -> (StripeGuard<'a>, bool) {
@@ -351,9 +351,9 @@ impl LockTable {
     fn grant(
         &self,
         guard: &mut StripeGuard<'_>,
-        wanted: Wanted<'_>,
+        wanted: LockRequest<'_>,
     ) -> std::result::Result<(), LockFailure> {
-        let Wanted {
+        let LockRequest {
             request,
             map,
             key,
@@ -412,7 +412,7 @@ impl LockTable {
     }
 
     /// A transaction gives up waiting.
-    fn leave(&self, guard: &mut StripeGuard<'_>, wanted: Wanted<'_>) {
+    fn leave(&self, guard: &mut StripeGuard<'_>, wanted: LockRequest<'_>) {
         if seeded(Bug::RowWaiterQueued) && self.hook.is_some() {
             return;
         }
