@@ -1,17 +1,21 @@
 //! Builds that nobody here makes by hand: `cargo xtask minimum` with the oldest compiler that the
-//! manifests allow, and `cargo xtask lean` with each codec alone, with none, and without a C
-//! compiler.
+//! manifests allow, `cargo xtask lean` with each codec alone, with none, and without a C compiler,
+//! and `cargo xtask portable` for another system.
 
 use crate::Findings;
 use crate::package::{cargo, is_published, manifests, must};
+use serde_json::Value;
 use std::io;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// The codecs that are features, in the order of the checks.
 const CODECS: [&str; 5] = ["bzip2", "lz4", "snappy", "zlib", "zstd"];
 /// The library that is published for programs; it uses all others.
 const LIBRARIES: [&str; 1] = ["esker"];
+
+/// A system that is not this one.
+const ELSEWHERE: &str = "x86_64-apple-darwin";
 
 /// Checks the libraries, without what only tests need, with the `rust-version` of the manifests.
 pub(crate) fn minimum(root: &Path) -> io::Result<Findings> {
@@ -73,6 +77,88 @@ fn has_toolchain(version: &str) -> bool {
             "minimal",
             "--no-self-update",
         ])
+}
+
+/// Returns whether the standard library for this system is installed, or could be.
+fn has_target(triple: &str) -> bool {
+    let rustup = |args: &[&str]| {
+        let output = Command::new("rustup").args(args).output();
+        output.ok().filter(|output| output.status.success())
+    };
+    let is_installed = |listed: &Output| {
+        let listed = String::from_utf8_lossy(&listed.stdout);
+        listed.lines().any(|line| line == triple)
+    };
+    rustup(&["target", "list", "--installed"]).is_some_and(|listed| is_installed(&listed))
+        || rustup(&["target", "add", triple]).is_some()
+}
+
+/// Crates below `esker` that may know the system.
+const OF_THE_SYSTEM: [&str; 1] = ["esker-env"];
+/// Crates that they know it by.
+const SYSTEMS: [&str; 3] = ["io-uring", "libc", "rustix"];
+
+/// The manifests of the library and of those that it uses, itself or through others.
+fn of_the_library(manifests: &[Value]) -> Vec<&Value> {
+    let mut names: Vec<&str> = LIBRARIES.to_vec();
+    let mut out: Vec<&Value> = Vec::new();
+    while let Some(name) = names.pop() {
+        let is_known = out.iter().any(|package| package["name"] == name);
+        let Some(package) = manifests.iter().find(|package| package["name"] == name) else {
+            continue;
+        };
+        if is_known {
+            continue;
+        }
+        out.push(package);
+        let dependencies = package["dependencies"].as_array().into_iter().flatten();
+        let is_used = |dependency: &&Value| dependency["kind"].is_null();
+        names.extend(
+            dependencies
+                .filter(is_used)
+                .filter_map(|d| d["name"].as_str()),
+        );
+    }
+    out
+}
+
+/// Crates that know the system, of those that are to do without.
+fn knows_the_system(package: &Value) -> Findings {
+    let name = package["name"].as_str().unwrap_or_default();
+    if OF_THE_SYSTEM.contains(&name) {
+        return Findings::new();
+    }
+    let dependencies = package["dependencies"].as_array().into_iter().flatten();
+    let names = dependencies.filter(|dependency| dependency["kind"].is_null());
+    let names = names.filter_map(|dependency| dependency["name"].as_str());
+    let of_systems = names.filter(|dependency| SYSTEMS.contains(dependency));
+    of_systems
+        .map(|dependency| format!("{name} uses {dependency}; only esker-env knows the system"))
+        .collect()
+}
+
+/// Checks the library, without C codecs, for macOS; only the crate `env` may know the system.
+pub(crate) fn portable(root: &Path) -> io::Result<Findings> {
+    let manifests = manifests(root)?;
+    let library = of_the_library(&manifests);
+    let findings: Findings = library.iter().flat_map(|p| knows_the_system(p)).collect();
+    if !has_target(ELSEWHERE) {
+        println!("skipped: {ELSEWHERE} is not there, and rustup cannot add it");
+        return Ok(findings);
+    }
+    let mut command = cargo(root);
+    command.args([
+        "check", "--locked", "--quiet", "--lib", "--target", ELSEWHERE,
+    ]);
+    command.args(["--no-default-features", "--features", "async"]);
+    command.args(LIBRARIES.iter().flat_map(|name| ["--package", name]));
+    command.env("RUSTFLAGS", "-Dwarnings");
+    quick(&mut command);
+    let target = tempfile::tempdir()?;
+    command.arg("--target-dir").arg(target.path());
+    must(&mut command, "check for another system")?;
+    println!("{ELSEWHERE} takes {} crates of our own", library.len());
+    Ok(findings)
 }
 
 /// Without optimisation and debug information, which nobody looks at.

@@ -28,8 +28,8 @@
 //! `cargo xtask loom` runs the models of the lock-free index and of the hand-overs between writers;
 //! `cargo xtask seeded-bugs` counts how many bugs on purpose the simulator finds;
 //! `cargo xtask package` packs the crates and builds a fresh project from them, `cargo xtask
-//! minimum` checks the libraries with the oldest compiler, and `cargo xtask lean` checks builds
-//! with some codecs.
+//! minimum` checks the libraries with the oldest compiler, `cargo xtask lean` checks builds with
+//! some codecs, and `cargo xtask portable` checks the library for another system.
 
 mod bench_scripts;
 mod bounded;
@@ -144,11 +144,12 @@ fn main() -> ExitCode {
         ["seeded-bugs", rest @ ..] => seeded::run(&root(), rest),
         ["package"] => package::run(&root()),
         ["minimum"] => builds::minimum(&root()),
+        ["portable"] => builds::portable(&root()),
         ["lean"] => builds::lean(&root()),
         ["install", rest @ ..] => install::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | bounded [--limit MB] | guide [--profile NAME] | oracle NAME | scraped [--pause MS] COMMAND... | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME] | package | minimum | lean | wheel [--profile NAME] [--test]"
+                "usage: cargo xtask tidy [--bless] | compat [--check] | calls [--check] | db-bench [--check] | bench-scripts [--compare] | capi [--check | --import HEADER | --against HEADER | --symbols LIB] | jni [--check] | header-words DIR | install [--prefix DIR] [--links | --uninstall] | examples [NAME ...] | bounded [--limit MB] | guide [--profile NAME] | oracle NAME | scraped [--pause MS] COMMAND... | sanitize thread|address | fuzz [TARGET] | loom | page [--screenshots PREFIX] [FILE ...] | page --publish [--check] [RESULTS ...] | seeded-bugs [--quick | --long] [--only NAME] | package | minimum | lean | portable | wheel [--profile NAME] [--test]"
             );
             return ExitCode::from(2);
         }

@@ -51,7 +51,7 @@ const PARTS: [Part; 3] = [
     },
 ];
 
-/// What the answers of a run were.
+/// Answers of a run.
 #[derive(Default)]
 struct Tally {
     answers: u64,
@@ -123,7 +123,7 @@ fn wrong_answer(part: Part, answer: &[u8]) -> Option<String> {
     None
 }
 
-/// What the server at `socket` says.
+/// Gets a part from the server at `socket`.
 fn ask(socket: &Path, part: Part) -> io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;

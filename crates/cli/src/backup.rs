@@ -142,7 +142,7 @@ struct RestoreArgs {
     /// The backup; the newest when not given
     #[arg(long, value_name = "ID")]
     id: Option<u32>,
-    /// What may stay of the database that is there
+    /// Files of the database that is there which may stay
     #[arg(long, value_enum, default_value_t = Keep::Nothing)]
     keep: Keep,
     /// Keep the logs that are there instead of the backup's

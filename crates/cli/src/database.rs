@@ -56,7 +56,7 @@ pub(crate) struct DbArgs {
     pub(crate) secondary_path: Option<PathBuf>,
 }
 
-/// Whether the database may be made.
+/// Permission to make the database.
 #[derive(Args, Debug)]
 pub(crate) struct CreateArgs {
     /// Create the database, and the column family, when they are missing

@@ -11,7 +11,7 @@
 //! (checkpoints, backups, read-only and secondary openings) are read by the one and by the other.
 //! At the end each library reads both directories, and a check of the caller's goes over both.
 //!
-//! The same seed replays the same trace. On a difference the last calls are printed with both
+//! A seed always gives one trace. On a difference the last calls are printed with both
 //! answers; with `--shrink` calls are left out as long as the last one still differs, and what
 //! remains is printed.
 //! [`ALLOWED`] lists what may differ, and why; a run counts how often each rule was needed.

@@ -541,7 +541,7 @@ fn a_blob_file_that_is_not_sound_is_named_and_other_values_are_read() -> Result<
     Ok(())
 }
 
-/// What listeners are told.
+/// Events that listeners got.
 #[derive(Default)]
 struct Told {
     made: Mutex<Vec<(u64, u64, u64)>>,

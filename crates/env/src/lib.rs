@@ -39,7 +39,7 @@ pub use memory_limit::MemoryLimit;
 pub use pool::BackgroundIo;
 pub use posix::PosixFs;
 pub use random_access::{PendingRead, RandomAccessFile, ReadBuffer};
-pub use sys::time_stamp;
+pub use sys::{advise_huge_pages, time_stamp};
 pub use system::{SystemClock, SystemEntropy, ThreadExecutor, thread_id};
 pub use time_slice::TimeSlice;
 

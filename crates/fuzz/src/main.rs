@@ -33,7 +33,8 @@ const WALL_MAX: Duration = Duration::from_secs(120);
 /// time and 256 MiB (32 MiB for small decoders), and what was decoded must encode to something that
 /// decodes to the same.
 ///
-/// What fails is shrunk and written to a file, and the command that runs it again is printed.
+/// An input that fails is shrunk and written to a file, and the command that runs it again is
+/// printed.
 #[derive(Parser, Debug)]
 #[command(
     version,

@@ -3,7 +3,7 @@
 //! `cargo bench -p esker-memindex -- [entries] [huge]`; by default a million entries of 20 + 400
 //! bytes.
 
-use esker_memindex::{ArenaOptions, BytewiseInternal, TreeIndex};
+use esker_memindex::{ArenaOptions, BytewiseInternal, HugePageCall, TreeIndex};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ fn main() {
     let new = || {
         let options = ArenaOptions {
             block_size: 1 << 20,
-            huge_pages,
+            huge_pages: huge_pages.then_some(esker_env::advise_huge_pages as HugePageCall),
         };
         TreeIndex::new(BytewiseInternal::default(), options)
     };

@@ -33,21 +33,23 @@ const GROWTH: usize = 8;
 /// Bytes of all arenas of this process.
 pub static ARENAS: Gauge = Gauge::new();
 
+/// Tells the system that huge pages shall back these bytes. It must not change their contents.
+pub type HugePageCall = fn(NonNull<u8>, usize);
+
 /// How an index takes memory from the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct ArenaOptions {
     /// Most bytes taken at once; RocksDB's `arena_block_size`. At least 4 KB.
     pub block_size: usize,
-    /// Align blocks to 2 MB and advise the kernel to back them with huge pages (blocks of 2 MB and
-    /// more).
-    pub huge_pages: bool,
+    /// Align blocks to 2 MB and ask the system for huge pages this way (blocks of 2 MB and more).
+    pub huge_pages: Option<HugePageCall>,
 }
 
 impl Default for ArenaOptions {
     fn default() -> Self {
         ArenaOptions {
             block_size: 1 << 20,
-            huge_pages: false,
+            huge_pages: None,
         }
     }
 }
@@ -132,7 +134,7 @@ impl Arena {
         let mut blocks = self.blocks.lock();
         let size = self.next_block_size();
         if len > size / 4 {
-            let block = self.new_block(&mut blocks, len + BLOCK_HEAD, false);
+            let block = self.new_block(&mut blocks, len + BLOCK_HEAD, None);
             return try_bump(block, len).expect("the block was made for this piece");
         }
         // Another thread of the same shard may have replaced the block meanwhile.
@@ -148,7 +150,7 @@ impl Arena {
     /// Returns the size of the next block that a shard fills.
     fn next_block_size(&self) -> usize {
         let most = self.options.block_size;
-        if self.options.huge_pages && most >= HUGE_PAGE {
+        if self.options.huge_pages.is_some() && most >= HUGE_PAGE {
             return most;
         }
         let part = self.memory_usage() / GROWTH;
@@ -157,9 +159,14 @@ impl Arena {
     }
 
     /// Takes `size` bytes from the system, as a block with nothing handed out.
-    fn new_block(&self, blocks: &mut Vec<OwnedBlock>, size: usize, huge: bool) -> *mut Block {
-        let huge = huge && size >= HUGE_PAGE;
-        let align = if huge { HUGE_PAGE } else { 64 };
+    fn new_block(
+        &self,
+        blocks: &mut Vec<OwnedBlock>,
+        size: usize,
+        huge: Option<HugePageCall>,
+    ) -> *mut Block {
+        let huge = huge.filter(|_| size >= HUGE_PAGE);
+        let align = if huge.is_some() { HUGE_PAGE } else { 64 };
         let layout =
             Layout::from_size_align(size, align).expect("entry lengths are far below isize::MAX");
         // SAFETY: the layout's size is not zero.
@@ -167,8 +174,8 @@ impl Arena {
         let Some(start) = NonNull::new(start) else {
             handle_alloc_error(layout)
         };
-        if huge {
-            advise_huge(start, size);
+        if let Some(advise) = huge {
+            advise(start, size & !(HUGE_PAGE - 1));
         }
         let block = start.cast::<Block>().as_ptr();
         // SAFETY: the memory is ours, large enough and aligned to 64.
@@ -183,15 +190,6 @@ impl Arena {
         ARENAS.add(size);
         block
     }
-}
-
-/// Advice only: a kernel without huge pages leaves everything as it is.
-fn advise_huge(start: NonNull<u8>, size: usize) {
-    use rustix::mm::{Advice, madvise};
-    let whole = size & !(HUGE_PAGE - 1);
-    // SAFETY: the range is memory of ours, page-aligned, and this advice does not change its
-    // contents.
-    let _ = unsafe { madvise(start.as_ptr().cast(), whole, Advice::LinuxHugepage) };
 }
 
 /// Bytes of a block that are not handed out; 0 for null.

@@ -181,7 +181,7 @@ impl<O: IndexOrder> TreeIndex<O> {
     pub fn new(order: O, options: ArenaOptions) -> Self {
         let nodes = Arena::new(ArenaOptions {
             block_size: (options.block_size / NODE_SHARE).clamp(NODE_BLOCK_MIN, NODE_BLOCK_MAX),
-            huge_pages: false,
+            huge_pages: None,
         });
         let root = new_node(&nodes, 0).as_ptr();
         TreeIndex {

@@ -16,7 +16,7 @@ mod order;
 mod ranks;
 mod sync;
 
-pub use arena::{ARENAS, ArenaOptions};
+pub use arena::{ARENAS, ArenaOptions, HugePageCall};
 pub use cursor::{IndexCursor, IndexHandle};
 pub use index::TreeIndex;
 pub use order::{BytewiseInternal, BytewisePlain, IndexOrder, bytewise_prefix};

@@ -15,7 +15,7 @@ const SCALE: u64 = if cfg!(miri) { 1 } else { 100 };
 
 const MEMORY: ArenaOptions = ArenaOptions {
     block_size: 16 << 10,
-    huge_pages: false,
+    huge_pages: None,
 };
 
 fn plain() -> TreeIndex<BytewisePlain> {
@@ -382,7 +382,7 @@ fn mixed_of(key: &[u8]) -> u64 {
 fn an_arena_hands_out_disjoint_memory_to_threads() {
     let arena = Arena::new(ArenaOptions {
         block_size: 4 << 10,
-        huge_pages: false,
+        huge_pages: None,
     });
     std::thread::scope(|s| {
         for t in 0..4u8 {
@@ -410,9 +410,12 @@ fn an_arena_hands_out_disjoint_memory_to_threads() {
 
 #[test]
 fn huge_blocks_are_aligned() {
+    static ADVISED: AtomicU64 = AtomicU64::new(0);
     let arena = Arena::new(ArenaOptions {
         block_size: 2 << 20,
-        huge_pages: true,
+        huge_pages: Some(|_start, len| {
+            ADVISED.fetch_add(len as u64, Memory::Relaxed);
+        }),
     });
     assert_eq!(arena.memory_usage(), 0);
     let piece = arena.allocate(100);
@@ -421,6 +424,7 @@ fn huge_blocks_are_aligned() {
         "near the start of an aligned block"
     );
     assert_eq!(arena.memory_usage(), 2 << 20);
+    assert_eq!(ADVISED.load(Memory::Relaxed), 2 << 20);
     assert!(arena.used() < 1000);
 }
 

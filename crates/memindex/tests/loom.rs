@@ -35,7 +35,7 @@ fn explore_within(preemptions: usize, name: &str, model: impl Fn() + Send + Sync
 fn index() -> Arc<Index> {
     let options = ArenaOptions {
         block_size: 4 << 10,
-        huge_pages: false,
+        huge_pages: None,
     };
     Arc::new(TreeIndex::new(BytewisePlain, options))
 }

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What to do.
+/// Options of the command.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Args {
     /// Processes to kill

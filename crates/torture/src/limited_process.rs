@@ -24,7 +24,7 @@ const MEMORY: u64 = 700 << 20;
 /// KiB.
 const RSS_KIB: u64 = (40 * 11 / 10 + 64) << 10;
 
-/// What the parent asks for.
+/// Options that the parent passes.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Args {
     #[arg(long)]

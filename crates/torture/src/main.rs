@@ -76,8 +76,8 @@ enum Command {
     /// after the limit is lifted. A third of the processes is killed in between. Nothing
     /// acknowledged may be missing.
     Starve(resource_limits::Args),
-    /// The same on one database for a long time, with all limits in turn: memory, files and threads
-    /// must stay flat
+    /// Run into all limits in turn, on one database for a long time: memory, files and threads must
+    /// stay flat
     Soak(resource_limits::SoakArgs),
     /// Write, read and run into limits; starve and soak start this
     #[command(hide = true)]

@@ -29,7 +29,7 @@ const IMAGE: u64 = 96 << 20;
 /// A filesystem is made anew after this many cuts.
 const CUTS_PER_IMAGE: u64 = 60;
 
-/// What to do.
+/// Options of the command.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Args {
     /// Power cuts of each combination of --data and --sync
@@ -43,8 +43,8 @@ pub(crate) struct Args {
         value_name = "MODE"
     )]
     data: Vec<String>,
-    /// Whether writes are synced: yes is from all to one in sixteen, no is none but what flush and
-    /// flush_wal sync
+    /// Syncs of writes: yes is from all to one in sixteen, no is none but what flush and flush_wal
+    /// sync
     #[arg(
         long,
         value_delimiter = ',',

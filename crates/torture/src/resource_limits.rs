@@ -24,7 +24,7 @@ const SPACE: u64 = 32 << 20;
 /// Bytes of one with a quota: btrfs takes no less.
 const QUOTA_SPACE: u64 = 256 << 20;
 
-/// What to do.
+/// Options of the command.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Args {
     /// Trials; each has a limit and a recipe

@@ -16,7 +16,7 @@ mod wire;
 
 use std::io::Cursor;
 
-/// What is replicated: puts that happen together.
+/// Puts that happen together: the unit of replication.
 pub type Puts = Vec<(String, String)>;
 
 openraft::declare_raft_types!(

@@ -113,7 +113,7 @@ impl Server {
     }
 }
 
-/// What a client is told, with the leader's address when it is known.
+/// The answer to a client, with the leader's address when it is known.
 fn refusal<E>(error: RaftError<u64, E>) -> Refusal
 where
     E: std::error::Error + TryAsRef<ForwardToLeader<u64, BasicNode>>,

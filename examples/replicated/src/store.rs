@@ -1,4 +1,4 @@
-//! What a node keeps, in one database: the log, the data, and a few facts about both, each in a
+//! Contents of a node, in one database: the log, the data, and a few facts about both, each in a
 //! column family.
 //!
 //! Durability: votes and log entries are synced before they are reported. Data is not synced when

@@ -15,7 +15,7 @@ use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufStream};
 use tokio::net::TcpStream;
 
-/// What a node is asked.
+/// A message to a node.
 #[derive(Serialize, Deserialize)]
 pub enum Request {
     /// From other nodes.

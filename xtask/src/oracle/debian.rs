@@ -1,7 +1,7 @@
 //! A program that was built against Debian's RocksDB, run unchanged on ours.
 //!
 //! `examples/c/tour.c` is compiled with the header and the library of Debian's `librocksdb-dev`.
-//! The same executable then runs twice, on Debian's library and with `LD_LIBRARY_PATH` on ours
+//! This executable then runs twice, on Debian's library and with `LD_LIBRARY_PATH` on ours
 //! (which answers to the name `librocksdb.so.7.8`), and has to say the same. Without the package it
 //! skips.
 

@@ -1,4 +1,4 @@
-//! What follows from the specification. The files here are written by `cargo xtask jni`.
+//! Code made from the specification. The files here are written by `cargo xtask jni`.
 
 #[rustfmt::skip]
 pub(crate) mod accessors;

@@ -5,7 +5,7 @@ import java.util.*;
 import org.rocksdb.*;
 
 /**
- * What each group of methods does, printed: the stock library is the oracle, whose output must be
+ * The answers of each group of methods, printed: the stock library is the oracle, whose output must be
  * the same.
  * The argument is a directory that is empty.
  */

@@ -168,7 +168,7 @@ class Observers {
     }
   }
 
-  /** What a database is made of, and what was written to it. */
+  /** The parts of a database, and its writes. */
   static void contents() throws Exception {
     try (Options options = new Options().setCreateIfMissing(true);
         LRUCache cache = new LRUCache(1 << 20);

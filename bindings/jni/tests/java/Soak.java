@@ -176,7 +176,7 @@ public class Soak {
     });
   }
 
-  /** What goes on for longer: a thousandth of the operations. */
+  /** The work that goes on for longer: a thousandth of the operations. */
   static void stores(String dir, RocksDB db, int times) throws Exception {
     byte[] key = "0123456789abcdef".getBytes();
     many("family", times, i -> {

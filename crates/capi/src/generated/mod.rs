@@ -1,4 +1,4 @@
-//! What follows from the specification. The files here are written by `cargo xtask capi`.
+//! Code made from the specification. The files here are written by `cargo xtask capi`.
 
 #[rustfmt::skip]
 pub(crate) mod accessors;

@@ -1,6 +1,6 @@
 //! Keys with user-defined timestamps against a model, through flushes, compactions and reopening.
 //!
-//! The same steps run on this library and, when `ESKER_REF_LIB` names a RocksDB library, on that
+//! All steps run on this library and, when `ESKER_REF_LIB` names a RocksDB library, on that
 //! one, and on both in turns on one directory: each reads what the other wrote, also from the log.
 
 mod model;

@@ -56,7 +56,7 @@ impl ReadCore {
         }
     }
 
-    /// The same for a read of many keys, of one family or of several.
+    /// Times a read of many keys, of one family or of several.
     #[inline]
     pub(crate) fn timed_multi_get<'a>(&'a self, family: Option<&'a Family>) -> ReadTimer<'a> {
         ReadTimer {

@@ -9,7 +9,7 @@ use crate::core::Trees;
 use crate::family::Family;
 use crate::observe::{HistogramId, TableFileReason, Ticker};
 use crate::options::file_checksum::{FileSum, summed};
-use crate::options::{BlobGarbageCollectionPolicy, CompactRangeOptions, FamilyOptions};
+use crate::options::{BlobGarbageCollectionPolicy, CompactRangeOptions, DbOptions, FamilyOptions};
 use esker_codec::compress::{Codec, CompressionOptions, Compressor};
 use esker_env::{Lifetime, WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::blob::BlobFileBuilder;
@@ -30,9 +30,25 @@ use std::path::PathBuf;
 
 /// Write-back of a file is started after each of this many bytes unless the options say otherwise:
 /// it is synced at its end anyway, and that waits for little then.
-pub(super) const WRITE_BACK: u64 = 1 << 20;
+const WRITE_BACK: u64 = 1 << 20;
 /// Bytes read ahead while the references of a table are counted.
 const READAHEAD: usize = 1 << 20;
+
+/// How a job writes a new file; nothing is reserved for it.
+pub(super) fn output_file_options(db: &DbOptions, lifetime: Lifetime) -> FileWriteOptions {
+    FileWriteOptions {
+        lifetime,
+        direct: db.use_direct_io_for_flush_and_compaction,
+        bytes_per_sync: match db.bytes_per_sync {
+            0 => WRITE_BACK,
+            asked => asked,
+        },
+        buffer_size: db.writable_file_max_buffer_size,
+        exclusive: true,
+        background: true,
+        ..FileWriteOptions::default()
+    }
+}
 
 /// Garbage collection that a caller asks one compaction for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -171,18 +187,7 @@ impl BlobWriter {
         let db = self.trees.services.options.load();
         let file = self.trees.services.env.fs.create(
             &self.path_of(number),
-            FileWriteOptions {
-                lifetime: self.spec.lifetime,
-                direct: db.use_direct_io_for_flush_and_compaction,
-                bytes_per_sync: match db.bytes_per_sync {
-                    0 => WRITE_BACK,
-                    asked => asked,
-                },
-                buffer_size: db.writable_file_max_buffer_size,
-                exclusive: true,
-                background: true,
-                ..FileWriteOptions::default()
-            },
+            output_file_options(&db, self.spec.lifetime),
         )?;
         let (file, sum) = summed(db.file_checksum_gen_factory.as_ref(), file);
         let options = self.spec.codec_options.clone();

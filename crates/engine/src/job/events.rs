@@ -406,7 +406,7 @@ pub(crate) struct CompactionResult {
     pub(crate) figures: CompactionFigures,
     /// The blob files that were written.
     pub(crate) blob_files: Vec<BlobFile>,
-    /// What nothing refers to any more.
+    /// Values in blob files that nothing refers to any more.
     pub(crate) blob_garbage: BlobRefs,
     pub(crate) error: Option<Error>,
 }

@@ -6,7 +6,7 @@
 //! [`discard`] removes them, which the caller does only when no MANIFEST can name them.
 
 use super::Step;
-use super::blobs::{BlobWriter, WRITE_BACK, count_ref};
+use super::blobs::{BlobWriter, count_ref, output_file_options};
 use crate::core::{Services, Trees};
 use crate::family::Family;
 use crate::observe::TableFileReason;
@@ -181,7 +181,7 @@ struct OpenFile {
     builder: TableBuilder,
     points: Option<FilePoints>,
     last: Vec<u8>,
-    /// What it refers to in blob files.
+    /// References of the table to blob files.
     refs: BlobRefs,
     seqs: (Seq, Seq),
     collectors: Collectors,
@@ -392,22 +392,12 @@ impl Outputs {
             &path,
             self.spec.target_file_size,
             FileWriteOptions {
-                lifetime: self.spec.lifetime,
-                direct: db.use_direct_io_for_flush_and_compaction,
-                bytes_per_sync: match db.bytes_per_sync {
-                    0 => WRITE_BACK,
-                    asked => asked,
-                },
-                buffer_size: db.writable_file_max_buffer_size,
                 preallocate: if db.allow_fallocate && !db.use_direct_io_for_flush_and_compaction {
                     self.reserve()
                 } else {
                     0
                 },
-                exclusive: true,
-                background: true,
-                mapped: false,
-                reusable: false,
+                ..output_file_options(&db, self.spec.lifetime)
             },
         )?;
         self.spec.stages.lap(Stage::Write);

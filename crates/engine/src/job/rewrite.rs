@@ -1,4 +1,4 @@
-//! What the key ranges of a compaction need, and running them: side by side on threads of their
+//! The key ranges of a compaction, their inputs and their run: side by side on threads of their
 //! own, or one after the other as steps of the job.
 //!
 //! Read-only once it is made; shared by the threads of a job.
@@ -51,7 +51,7 @@ pub(crate) struct CompactionOverrides {
     pub(crate) epoch: Option<u64>,
     /// Makes the compaction give up when it is set.
     pub(crate) canceled: Option<Arc<AtomicBool>>,
-    /// What becomes of live values in old blob files.
+    /// Collection of old blob files: whether live values move out of them.
     pub(crate) blob_gc: BlobGcOverride,
     /// It has one of the slots of `max_background_jobs`.
     pub(crate) has_slot: bool,

@@ -70,7 +70,7 @@ impl PartOutput {
 pub(crate) struct PartOutput {
     pub(crate) files: Vec<Arc<FileMeta>>,
     pub(crate) blobs: Vec<BlobFile>,
-    /// What it read of blob files and wrote no reference to.
+    /// Values in blob files that it read references to and wrote none.
     pub(crate) garbage: BlobRefs,
     pub(crate) counters: StreamCounters,
     /// Time by stage, up to the last step.

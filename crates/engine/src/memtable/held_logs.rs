@@ -1,8 +1,8 @@
 //! Which logs hold data that is in no table yet: an index of memtables by their oldest log.
 //!
 //! Each memtable with data that is not flushed stands here once, under the log of its first write.
-//! So the oldest log that is needed, and the families that keep it, are found without a visit to
-//! any other family.
+//! This finds the oldest log that is needed, and the families that keep it, without a visit to any
+//! other family.
 //!
 //! ```text
 //! the first write of a memtable   -> begin: under the log that takes appends

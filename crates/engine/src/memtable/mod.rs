@@ -19,7 +19,7 @@ use esker_format::key::{append_internal, pack};
 use esker_format::{Cursor, FileNo, KeyOrder, ParsedKey, RawTombstone, Seq, ValueType};
 use esker_lsm::tombstone::{Fragment, FragmentedTombstones};
 use esker_lsm::visible::{FoundRange, KnownRanges};
-use esker_memindex::ArenaOptions;
+use esker_memindex::{ArenaOptions, HugePageCall};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
@@ -109,7 +109,8 @@ impl MemTable {
         let expected = before.map(|m| m.points.common_prefix()).unwrap_or_default();
         let memory = ArenaOptions {
             block_size: options.arena_block_size,
-            huge_pages: options.memtable_huge_page_size > 0,
+            huge_pages: (options.memtable_huge_page_size > 0)
+                .then_some(esker_env::advise_huge_pages as HugePageCall),
         };
         MemTable {
             id,

@@ -11,6 +11,7 @@
 //! Invariant: `LOCKED_FILES` has exactly one record for each file of a live [`PosixLock`].
 
 use super::{call, open};
+use crate::sys::calls;
 use crate::{FileLock, lock_held_here};
 use esker_status::{Error, LockHolder, Result};
 use esker_sync::{Mutex, Rank};
@@ -20,11 +21,13 @@ use rustix::process::{Flock, FlockType, fcntl_getlk};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+/// Device and inode.
+type FileId = (fs::Dev, u64);
+
 /// A file that this process has locked.
 #[derive(Debug)]
 struct LockedFile {
-    /// Device and inode.
-    id: (u64, u64),
+    id: FileId,
     /// Closing it releases the lock.
     _fd: OwnedFd,
     /// How many share the lock; `None` when one has it alone.
@@ -52,7 +55,7 @@ pub(super) enum LockMode {
 /// A lock on a path, until dropped.
 #[derive(Debug)]
 pub(super) struct PosixLock {
-    id: (u64, u64),
+    id: FileId,
 }
 
 impl FileLock for PosixLock {}
@@ -148,10 +151,9 @@ impl PosixLock {
 
 /// The Unix second and the thread.
 fn now() -> (u64, u64) {
-    let thread = rustix::thread::gettid().as_raw_nonzero().get();
     let clock = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     let second = u64::try_from(clock.tv_sec).unwrap_or(0);
-    (second, u64::from(thread.unsigned_abs()))
+    (second, calls::thread_number())
 }
 
 impl Drop for PosixLock {

@@ -15,8 +15,7 @@
 
 use crate::pool::IoQueue;
 use crate::promise::Promise;
-use crate::sys::Mapping;
-use rustix::fs::fstatfs;
+use crate::sys::{Mapping, calls};
 use rustix::io::{pwrite, retry_on_intr};
 use std::collections::VecDeque;
 use std::io;
@@ -63,8 +62,8 @@ impl MappedFile {
         queue: &Arc<IoQueue>,
         usual_end: u64,
     ) -> Option<MappedFile> {
-        let kind = fstatfs(fd).ok()?.f_type;
-        if ![EXT4, XFS, TMPFS].contains(&u64::try_from(kind).ok()?) {
+        let kind = calls::filesystem(fd.as_fd())?;
+        if ![EXT4, XFS, TMPFS].contains(&kind) {
             return None;
         }
         let here = prepare(fd, 0, FIRST_WINDOW).ok()?;

@@ -13,6 +13,7 @@ mod write;
 use crate::file_reuse::{UnnamedFile, reuse_file};
 use crate::pool::IoPool;
 use crate::promise::Promise;
+use crate::sys::calls;
 use crate::system::ThreadExecutor;
 use crate::write_behind::{BufferedFile, WriteBehind};
 use crate::{
@@ -21,15 +22,15 @@ use crate::{
 };
 use esker_status::{Error, Result};
 use esker_sync::check_may_block;
-use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RawMode};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 use std::ffi::CStr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const FILE_MODE: u32 = 0o644;
-const DIR_MODE: u32 = 0o755;
+const FILE_MODE: RawMode = 0o644;
+const DIR_MODE: RawMode = 0o755;
 /// Bytes of a buffer of a file in the page cache.
 const COPIED_AT_ONCE: usize = 256 << 10;
 
@@ -333,7 +334,7 @@ impl FileSystem for PosixFs {
                 pwrite(&fd, &data[done..], offset + done as u64)
             })?;
         }
-        call("sync", path, || fs::fdatasync(&fd))
+        call("sync", path, || calls::sync_data(fd.as_fd()))
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {

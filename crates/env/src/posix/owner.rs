@@ -3,7 +3,7 @@
 
 use super::{FILE_MODE, call};
 use esker_status::Result;
-use rustix::fs::{self, Mode, Stat};
+use rustix::fs::{self, Mode, RawMode, Stat};
 use std::path::Path;
 
 /// Owner and mode that the kernel gives the files which this thread creates.
@@ -12,7 +12,7 @@ struct FileOwner {
     user: u32,
     group: u32,
     /// The bits that no new file has.
-    umask: u32,
+    umask: RawMode,
 }
 
 impl FileOwner {
@@ -30,7 +30,7 @@ impl FileOwner {
         Some(FileOwner {
             user: last("Uid:")?.parse().ok()?,
             group: last("Gid:")?.parse().ok()?,
-            umask: u32::from_str_radix(last("Umask:")?, 8).ok()?,
+            umask: RawMode::from_str_radix(last("Umask:")?, 8).ok()?,
         })
     }
 }

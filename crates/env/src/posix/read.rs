@@ -5,15 +5,16 @@
 use super::{call, open};
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
 use crate::pool::IoQueue;
+use crate::sys::calls;
 use crate::sys::ring::{PendingRequest, Request, Transfer};
 use crate::{BackgroundIo, PendingRead, RandomAccessFile, ReadOptions};
 use esker_status::{Error, Result};
 use esker_sync::check_may_block;
 use rustix::buffer::spare_capacity;
-use rustix::fs::{Advice, FileType, OFlags, fadvise, fstat};
+use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::{Errno, pread};
 use std::cell::RefCell;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ impl PosixReader {
         io: Option<(Arc<IoQueue>, BackgroundIo)>,
     ) -> Result<PosixReader> {
         let flags = if options.direct {
-            OFlags::RDONLY | OFlags::DIRECT
+            OFlags::RDONLY | calls::DIRECT
         } else {
             OFlags::RDONLY
         };
@@ -59,7 +60,7 @@ impl PosixReader {
         }
         if options.random && !direct {
             // Advice only: a file that cannot take it reads as before.
-            let _ = fadvise(&fd, 0, None, Advice::Random);
+            calls::advise_random(fd.as_fd());
         }
         Ok(PosixReader {
             fd: Arc::new(fd),

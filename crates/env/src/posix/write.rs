@@ -15,12 +15,13 @@ use super::mapped::MappedFile;
 use super::{call, open, owner};
 use crate::aligned::{AlignedBuf, DIRECT_ALIGN, is_aligned};
 use crate::pool::IoQueue;
+use crate::sys::calls;
 use crate::sys::ring::{Completion, PendingRequest, Request, Ring, Transfer};
 use crate::write_behind::BufferedFile;
 use crate::{WritableFile, WriteOptions, sys};
 use esker_status::{Error, ErrorKind, Result};
 use esker_sync::check_may_block;
-use rustix::fs::{self, FallocateFlags, FileType, OFlags};
+use rustix::fs::{self, FileType, OFlags};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -110,7 +111,7 @@ impl PosixWriter {
             doing,
             path,
             if options.direct {
-                flags | OFlags::DIRECT
+                flags | calls::DIRECT
             } else {
                 flags
             },
@@ -240,8 +241,7 @@ impl PosixWriter {
         }
         let to = end.div_ceil(step).saturating_mul(step);
         let from = self.reserved;
-        match retry_on_intr(|| fs::fallocate(self.fd(), FallocateFlags::KEEP_SIZE, from, to - from))
-        {
+        match retry_on_intr(|| calls::reserve(self.fd().as_fd(), from, to - from)) {
             Ok(()) => self.reserved = to,
             Err(_) => self.options.preallocate = 0,
         }
@@ -546,7 +546,7 @@ impl WritableFile for PosixWriter {
             self.cut(self.len())?;
         }
         check_may_block("a sync");
-        match retry_on_intr(|| fs::fdatasync(self.fd())) {
+        match retry_on_intr(|| calls::sync_data(self.fd().as_fd())) {
             Ok(()) => Ok(()),
             // The kernel may have dropped the dirty pages: what is on disk is unknown from here on.
             Err(e) => Err(self.failed("sync", e, self.written)),

@@ -1,17 +1,32 @@
 //! System calls that no safe wrapper offers. The only unsafe code of this crate.
 
+pub(crate) mod calls;
 pub(crate) mod lifetime;
+#[cfg(not(target_os = "linux"))]
+mod no_ring;
+mod request;
+#[cfg(target_os = "linux")]
 pub(crate) mod ring;
 #[cfg(target_os = "linux")]
 pub(crate) mod sched;
 
+/// Names as on Linux.
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod ring {
+    pub(crate) use super::no_ring::{NoRequest as PendingRequest, NoRing as Ring};
+    pub(crate) use super::request::{Completion, Request, Transfer};
+}
+
 use rustix::mm;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
+use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{Ordering, fence};
 
 /// Starts write-back of `offset..offset + len` without waiting for it (`sync_file_range`).
+#[cfg(target_os = "linux")]
 pub(crate) fn start_writeback(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
     let to_off =
         |v: u64| libc::off64_t::try_from(v).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL));
@@ -25,6 +40,24 @@ pub(crate) fn start_writeback(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::
         Err(io::Error::last_os_error())
     }
 }
+
+/// Not to be had on other systems.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn start_writeback(_fd: BorrowedFd<'_>, _offset: u64, _len: u64) -> io::Result<()> {
+    Err(io::Error::from_raw_os_error(libc::ENOSYS))
+}
+
+/// Asks the kernel to back these bytes with huge pages, as far as they are whole ones. A kernel
+/// without huge pages leaves everything as it is.
+#[cfg(target_os = "linux")]
+pub fn advise_huge_pages(start: NonNull<u8>, len: usize) {
+    // SAFETY: this advice changes no contents, and the kernel refuses a range that is not mapped.
+    let _refused = unsafe { mm::madvise(start.as_ptr().cast(), len, mm::Advice::LinuxHugepage) };
+}
+
+/// Does nothing: there is no such advice.
+#[cfg(not(target_os = "linux"))]
+pub fn advise_huge_pages(_start: NonNull<u8>, _len: usize) {}
 
 /// The processor's counter of time stamps; none where it has no such counter that any program may
 /// read.
@@ -85,7 +118,10 @@ impl Mapping {
         };
         let mapping = Mapping { start, len };
         // SAFETY: the range is the one just mapped.
-        unsafe { mm::madvise(start.as_ptr().cast(), len, mm::Advice::LinuxPopulateWrite)? };
+        #[cfg(target_os = "linux")]
+        unsafe {
+            mm::madvise(start.as_ptr().cast(), len, mm::Advice::LinuxPopulateWrite)?
+        };
         Ok(mapping)
     }
 

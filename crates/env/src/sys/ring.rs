@@ -45,13 +45,15 @@
 //! Thread-safety: shared by all; the lock of the slots is a leaf and is not held over system calls,
 //! that of the submission queue is held while a request is offered.
 
+pub(crate) use super::request::{Completion, Request, Transfer};
+
 use crate::aligned::AlignedBuf;
 use esker_sync::{Condvar, Mutex, MutexGuard, Rank};
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use rustix::io::Errno;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -64,34 +66,6 @@ const TRIES: u32 = 16;
 /// Before a wait that was refused looks again; offers wait a multiple, 12 ms in all.
 const PAUSE: Duration = Duration::from_micros(100);
 const SUBMISSION: Rank = Rank::new(u16::MAX - 1, "submission");
-
-/// Which way bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transfer {
-    Read,
-    Write,
-}
-
-/// A read into, or a write from, the first bytes of a buffer.
-#[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) transfer: Transfer,
-    pub(crate) file: Arc<OwnedFd>,
-    pub(crate) offset: u64,
-    pub(crate) buffer: AlignedBuf,
-    /// At most the length of the buffer.
-    pub(crate) len: usize,
-}
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Completion {
-    /// This many bytes went over: perhaps fewer than asked for.
-    Moved(usize),
-    /// None went over, for a reason that says nothing about the file.
-    Undone,
-    Failed(Errno),
-}
 
 impl Completion {
     fn from_result(result: i32) -> Completion {

@@ -84,7 +84,7 @@ impl Clock for SystemClock {
 
 /// The number of the calling thread, by which the system's tools name it.
 pub fn thread_id() -> u64 {
-    u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0)
+    crate::sys::calls::thread_number()
 }
 
 /// Nanoseconds of processor time that the calling thread took.

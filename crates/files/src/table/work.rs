@@ -91,7 +91,7 @@ struct WorkMark {
 }
 
 impl WorkCounters {
-    /// What no two reads of a thread have in common.
+    /// Counters that no two reads of a thread have in common.
     fn read(&self) -> (u64, [u32; READ_KINDS]) {
         (
             self.rounds.get(),
@@ -209,7 +209,7 @@ pub fn release_read_work() {
     FIGURES.with(|f| f.mark.is_held.set(false));
 }
 
-/// What was added since the mark of the read under way; nothing if it has none.
+/// Work since the mark of the read under way; none if it has no mark.
 pub fn read_work_since_mark() -> ReadWork {
     FIGURES.with(|f| {
         if !f.mark.is_held.get() && f.mark.read.get() != f.read() {

@@ -177,7 +177,7 @@ pub struct CompactionStream<'a, C> {
     pub(super) index_buf: Vec<u8>,
     /// A value from a blob file.
     pub(super) blob_buf: Vec<u8>,
-    /// What is known about references to blob files, where they are counted.
+    /// Counts of references to blob files, where they are kept.
     pub(super) blob_flow: Option<Box<BlobFlow>>,
     since_check: u32,
 }

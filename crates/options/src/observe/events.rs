@@ -291,7 +291,7 @@ pub struct CompactionInfo {
     pub level0_files: usize,
     /// The blob files that were written.
     pub blob_files: Vec<BlobFileShare>,
-    /// What nothing refers to any more, by blob file.
+    /// Values that nothing refers to any more, by blob file.
     pub blob_garbage: Vec<BlobFileShare>,
     /// The codec of new blob files.
     pub blob_compression: CompressionType,

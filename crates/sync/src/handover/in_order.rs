@@ -3,8 +3,8 @@
 //!
 //! A thread whose range is next publishes it. One that is too early leaves its range, with what is
 //! to be done when it is visible, and the publisher of the range before it publishes that one too.
-//! So no thread waits for an earlier one unless it has to see its own range published; then it
-//! is told.
+//! A thread waits for an earlier one only if it has to see its own range published; then it is
+//! told.
 //!
 //! Invariant: `published` grows range by range. Between a publication and the look at what was left
 //! stands a full fence, and one between leaving a range and the look at `published`: one of both

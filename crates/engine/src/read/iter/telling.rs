@@ -1,4 +1,4 @@
-//! What an iterator tells others of its moves: the record of slow operations, stretches of
+//! Reports of an iterator's moves to others: the record of slow operations, stretches of
 //! deletions that later reads go past, and a memtable that hides too much.
 
 use super::DbIterator;
