@@ -56,6 +56,9 @@ impl Db {
     /// context of their threads: of each kind 32 at most, the slowest first. Nothing unless
     /// [`Db::sample_operations`] asked for it. The figures of a get and of a seek count from the
     /// first block that it read from a file, or the entries that it passed over.
+    ///
+    /// A database that is open for reading only counts the minutes when this is called: where
+    /// nobody calls it for longer, operations that are quicker than those of before may be missing.
     pub fn slow_operations(&self) -> Vec<SlowOperation> {
         self.reads().operations.slowest()
     }

@@ -121,6 +121,7 @@ fn look_and_work(core: &Arc<Core>, at_work: &mut AtWork, slot: ThreadSlot) {
 /// Looks for work on the thread that ticks for all databases. It does work only where no other
 /// thread can be had.
 fn look_at_tick(core: &Arc<Core>, at_work: &mut AtWork) {
+    core.reads.operations.tick();
     for job in look(core, at_work, |_| false) {
         run_guarded(core, job);
     }

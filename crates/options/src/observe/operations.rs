@@ -4,13 +4,15 @@
 //! [`OperationRecord::end`]. While nobody asks, that is one load. Otherwise it is two readings of
 //! the processor's time stamps; only an operation that is slower than the [`KEPT`]th of its kind
 //! takes the lock. Two windows are kept, the running one and the one before, so that a slow hour
-//! does not hide the minutes after it.
+//! does not hide the minutes after it. The engine's timer turns them ([`OperationRecord::tick`])
+//! where the database is open for writing, and whoever reads them.
 //!
 //! The thread's figures at the beginning of a Get or a seek are not copied then, which would take
 //! more instructions than all the rest, but before the first block is read from a file or entries
 //! that were passed over are counted; those of a write before its first wait.
 //!
-//! What every operation runs is always inlined: as calls it would take twice the instructions.
+//! Code that every operation runs is always inlined: as calls it would take twice the
+//! instructions.
 //!
 //! Neither keys nor values are recorded. Thread-safety: any thread.
 
@@ -25,6 +27,7 @@ use esker_files::table::{hold_read_work, release_read_work};
 use esker_sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use esker_sync::{Arc, Mutex, Rank};
 use std::fmt;
+use std::num::NonZero;
 use std::time::Duration;
 
 /// Operations of a kind that are kept for a window.
@@ -46,7 +49,7 @@ pub enum OperationKind {
     Seek,
     /// A step of an iterator forward, or several that are taken at once.
     Next,
-    /// The same backward.
+    /// A step backward, or several that are taken at once.
     Prev,
     /// A batch, of one record or many.
     Write,
@@ -88,7 +91,7 @@ impl OperationKind {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SlowOperation {
-    /// What it did.
+    /// Its kind.
     pub kind: OperationKind,
     /// How long it took.
     pub took: Duration,
@@ -98,7 +101,7 @@ pub struct SlowOperation {
     pub thread: u64,
     /// The column family; `None` where it touched several.
     pub family: Option<String>,
-    /// What it added to the perf context of its thread, without zeros.
+    /// Its part of the perf context of its thread, without zeros.
     pub perf: Vec<(PerfMetric, u64)>,
 }
 
@@ -123,12 +126,16 @@ impl SlowOperation {
     }
 }
 
+/// A start that is a time of the clock and no time stamp has this bit, which neither ever reaches.
+/// So the end of such an operation, which subtracts it from a time stamp, looks slow.
+const OF_CLOCK: NonZero<u64> = NonZero::new(1 << 63).expect("a bit is set");
+
 /// An operation that is recorded, under way: when it began, in ticks. The thread keeps the figures
 /// of one read and of one write: a read inside of a read, in a callback of the program, takes the
 /// outer one's.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "an operation ends with OperationRecord::end"]
-pub struct OperationStart(u64);
+pub struct OperationStart(NonZero<u64>);
 
 /// An operation that is kept, and its time in ticks.
 #[derive(Debug)]
@@ -228,7 +235,7 @@ impl OperationRecord {
     /// A Get or a seek begins on this thread. `None` while nobody asks.
     #[inline(always)]
     pub fn begin_read(&self) -> Option<OperationStart> {
-        self.is_asked().then(|| OperationStart(self.ticks()))
+        self.is_asked().then(|| self.start())
     }
 
     /// A read that is several of the engine's begins. `None` while nobody asks.
@@ -238,7 +245,7 @@ impl OperationRecord {
             return None;
         }
         hold_read_work();
-        Some(OperationStart(self.ticks()))
+        Some(self.start())
     }
 
     /// A write begins on this thread. `None` while nobody asks.
@@ -248,7 +255,7 @@ impl OperationRecord {
             return None;
         }
         begin_write();
-        Some(OperationStart(self.ticks()))
+        Some(self.start())
     }
 
     /// Returns whether somebody asks.
@@ -257,8 +264,22 @@ impl OperationRecord {
         self.askers.load(Relaxed) > 0
     }
 
-    /// The time, in ticks.
+    /// The start of an operation, as one word that is never zero.
     #[inline(always)]
+    fn start(&self) -> OperationStart {
+        OperationStart(match time_stamp() {
+            Some(stamp) if self.has_stamps => NonZero::<u64>::MIN | stamp,
+            _ => self.start_by_clock(),
+        })
+    }
+
+    #[cold]
+    fn start_by_clock(&self) -> NonZero<u64> {
+        OF_CLOCK | self.clock.ticks()
+    }
+
+    /// The time, in ticks.
+    #[inline]
     fn ticks(&self) -> u64 {
         match time_stamp() {
             Some(stamp) if self.has_stamps => stamp,
@@ -274,10 +295,10 @@ impl OperationRecord {
         start: OperationStart,
         family: impl FnOnce() -> Option<String>,
     ) {
-        let now = self.ticks();
-        let took = now.saturating_sub(start.0);
-        if took > self.bars[kind as usize].load(Relaxed) || now > self.window_end.load(Relaxed) {
-            self.end_slow(kind, (now, took), family);
+        let now = time_stamp().unwrap_or(0);
+        // A stamp from another processor may be a little earlier: that looks slow, too.
+        if now.wrapping_sub(start.0.get()) > self.bars[kind as usize].load(Relaxed) {
+            self.end_slow(kind, start, now, family);
         }
         if kind.is_held() {
             release_read_work();
@@ -289,14 +310,24 @@ impl OperationRecord {
     fn end_slow(
         &self,
         kind: OperationKind,
-        times: (u64, u64),
+        start: OperationStart,
+        now: u64,
         family: impl FnOnce() -> Option<String>,
     ) {
+        let (start, of_clock) = (start.0.get(), OF_CLOCK.get());
+        let now = match start & of_clock {
+            0 => now,
+            _ => self.clock.ticks(),
+        };
+        let took = now.saturating_sub(start & !of_clock);
+        if took <= self.bars[kind as usize].load(Relaxed) {
+            return;
+        }
         let perf = match kind {
             OperationKind::Write => added_by_write(),
             _ => added_by_read(),
         };
-        self.keep(kind, times, perf, family());
+        self.keep(kind, (now, took), perf, family());
     }
 
     /// Nanoseconds of so many ticks.
@@ -343,6 +374,15 @@ impl OperationRecord {
         if let Some(line) = line {
             self.info_log
                 .write(InfoLogLevel::Info, format_args!("{line}"));
+        }
+    }
+
+    /// Begins a window where the running one has ended: about once a second, so that no operation
+    /// has to look.
+    pub fn tick(&self) {
+        if self.is_asked() && self.ticks() > self.window_end.load(Relaxed) {
+            let mut state = self.state.lock();
+            self.turn(&mut state, self.ticks());
         }
     }
 
@@ -471,9 +511,11 @@ mod tests {
             get(&clock, &record, us);
         }
         clock.sleep(WINDOW);
+        record.tick();
         get(&clock, &record, 5);
         assert_eq!(times(&record)[..2], [199, 198]);
         clock.sleep(WINDOW);
+        record.tick();
         get(&clock, &record, 6);
         assert_eq!(times(&record), [6, 5]);
         clock.sleep(WINDOW * 3);

@@ -378,15 +378,19 @@ pub fn perf_count_write(metric: PerfMetric, ns: u64) {
     perf_count(metric, ns);
 }
 
-/// What the thread's read added to its figures since it began, without zeros.
+/// Figures that the thread's read has counted since it began, without zeros.
 pub(super) fn added_by_read() -> Vec<(PerfMetric, u64)> {
     let work = read_work_since_mark();
+    // A read from caches alone.
+    if work == ReadWork::default() {
+        return Vec::new();
+    }
     let figure = |metric: &PerfMetric| (*metric, work.sum(of_reads(*metric)));
     let all = PerfMetric::ALL.iter().map(figure);
     all.filter(|(_, value)| *value > 0).collect()
 }
 
-/// What the thread's write added to its figures since it began, without zeros.
+/// Figures that the thread's write has counted since it began, without zeros.
 pub(super) fn added_by_write() -> Vec<(PerfMetric, u64)> {
     let marked = CONTEXT.with(|c| (c.marked_write.get() == c.write.get()).then(|| c.marked.get()));
     let before = OF_WRITES.iter().zip(marked.into_iter().flatten());
