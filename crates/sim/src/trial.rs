@@ -28,6 +28,8 @@ use std::time::Duration;
 
 /// Writes resume so soon after space came back.
 const PATIENCE_US: u64 = 10_000_000;
+/// The pauses between attempts grow to this: a database that never resumes takes few of them.
+const PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// Where trials of one seed start: settings, what the disk holds, and the model of that.
 #[derive(Debug)]
@@ -125,6 +127,7 @@ fn recover(session: &mut Session, plan: &FaultSpec, patient: bool) -> Result<(),
     let start = clock.now_us();
     let by_itself = patient && plan.failure.is_no_space() && session.db().is_ok();
     let mut refused = 0;
+    let mut pause = Duration::from_millis(2);
     while clock.now_us() - start < PATIENCE_US {
         let Ok(db) = session.db().cloned() else {
             return again(session);
@@ -149,7 +152,8 @@ fn recover(session: &mut Session, plan: &FaultSpec, patient: bool) -> Result<(),
             // What it says shows in the state.
             _ => drop(db.resume()),
         }
-        clock.sleep(Duration::from_millis(2));
+        clock.sleep(pause);
+        pause = (2 * pause).min(PAUSE_MAX);
     }
     let error = session.db().ok().and_then(esker::Db::background_error);
     let error = error.map_or_else(String::new, |e| e.to_string());
