@@ -105,6 +105,8 @@ impl rocksdb_iterator_t {
 impl Walk {
     /// The data that an iterator over a database walks.
     pub(crate) fn of(iterator: DbIterator) -> Walk {
+        // RocksDB's C interface has no call that reads a value which was left.
+        let iterator = iterator.with_prepared_values();
         if iterator.shows_versions() {
             Walk::Versions(Box::new(iterator))
         } else {

@@ -12,8 +12,8 @@ use crate::*;
 use esker::Options;
 use esker::load_latest_options;
 use esker::options::{
-    BlockCacheSource, CompactionStyle, CompressionType, DataBlockIndexType, LoadRules,
-    MemtableKind, TableFormat, Temperature,
+    BlobCacheSource, BlockCacheSource, CompactionStyle, CompressionType, DataBlockIndexType,
+    LoadRules, MemtableKind, TableFormat, Temperature,
 };
 use esker_format::filter::FilterPolicy;
 use esker_sync::{Mutex, Rank};
@@ -492,9 +492,13 @@ pub extern "C" fn rocksdb_options_set_row_cache(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_options_set_blob_cache(
-    _opt: *mut rocksdb_options_t,
-    _blob_cache: *mut rocksdb_cache_t,
+    opt: *mut rocksdb_options_t,
+    blob_cache: *mut rocksdb_cache_t,
 ) {
+    change(opt, |o| {
+        let given = shared(blob_cache).ok().map(|c| Arc::clone(&c.cache));
+        o.family.blob_cache = given.map(BlobCacheSource::shared_with).unwrap_or_default();
+    });
 }
 
 /// Exports the five functions of an option that is a set: of what the numbers stand for, where they

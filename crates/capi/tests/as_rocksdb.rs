@@ -419,3 +419,27 @@ fn the_files_of_a_dropped_family_go_with_its_handle() {
     rocksdb_writeoptions_destroy(write);
     rocksdb_options_destroy(options);
 }
+
+#[test]
+fn the_blob_cache_is_the_one_that_is_given() {
+    for is_given in [true, false] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let options = options();
+        rocksdb_options_set_enable_blob_files(options, 1);
+        let cache = rocksdb_cache_create_lru(1 << 20);
+        rocksdb_options_set_blob_cache(options, cache);
+        if !is_given {
+            rocksdb_options_set_blob_cache(options, null_mut());
+        }
+        let db = fine(|e| rocksdb_open(options, path(dir.path()).as_ptr(), e));
+        put(db, "a", "value in a blob file");
+        flush(db);
+        let before = rocksdb_cache_get_usage(cache);
+        assert_eq!(get(db, "a").as_deref(), Some(&b"value in a blob file"[..]));
+        let grew = rocksdb_cache_get_usage(cache) > before;
+        assert_eq!(grew, is_given);
+        rocksdb_close(db);
+        rocksdb_cache_destroy(cache);
+        rocksdb_options_destroy(options);
+    }
+}

@@ -319,6 +319,7 @@ impl AsyncDb {
     /// # }
     /// ```
     pub fn entries(&self, it: DbIterator) -> AsyncEntries {
+        let it = it.with_prepared_values();
         AsyncEntries {
             reads: self.reads.clone(),
             walk: Arc::new(Mutex::new(EntryWalk {

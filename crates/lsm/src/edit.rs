@@ -8,7 +8,7 @@
 
 use crate::check;
 use crate::file::{FileMeta, sort_by_seq, sort_newest_first};
-use crate::version::{BlobFile, LevelFiles, Version};
+use crate::version::{BlobFile, LevelFiles, TreeBlob, Version};
 use esker_format::edit::{BlobAddition, BlobGarbage, NewFile, VersionEdit};
 use esker_format::{FileNo, InternalKey, Level};
 use esker_status::{Error, ErrorKind, Result};
@@ -77,7 +77,7 @@ impl TreeEdit {
                 .files()
                 .map(|(level, file)| (level, file.clone()))
                 .collect(),
-            blobs: blobs().map(|b| (**b).clone()).collect(),
+            blobs: blobs().map(|b| b.file.clone()).collect(),
             garbage: blobs()
                 .filter(|b| b.garbage_count > 0 || b.garbage_bytes > 0)
                 .map(|b| (b.number, b.garbage_count, b.garbage_bytes))
@@ -233,7 +233,7 @@ impl<'v> Builder<'v> {
                 .base
                 .blobs
                 .get(&number)
-                .map(|b| v.insert((**b).clone())),
+                .map(|b| v.insert(b.file.clone())),
         }
     }
 
@@ -403,13 +403,16 @@ impl<'v> Builder<'v> {
         Ok(LevelFiles::new(order, files))
     }
 
-    fn build_blobs(&self, next: &Version) -> Result<BTreeMap<FileNo, Arc<BlobFile>>> {
-        let mut all: BTreeMap<FileNo, Arc<BlobFile>> = (*self.base.blobs).clone();
-        all.extend(
-            self.blobs
-                .iter()
-                .map(|(number, blob)| (*number, Arc::new(blob.clone()))),
-        );
+    fn build_blobs(&self, next: &Version) -> Result<BTreeMap<FileNo, Arc<TreeBlob>>> {
+        let mut all: BTreeMap<FileNo, Arc<TreeBlob>> = (*self.base.blobs).clone();
+        for (number, blob) in &self.blobs {
+            let before = all.get(number).map(|b| Arc::clone(&b.slot));
+            let changed = TreeBlob {
+                file: blob.clone(),
+                slot: before.unwrap_or_default(),
+            };
+            all.insert(*number, Arc::new(changed));
+        }
         if all.is_empty() {
             return Ok(all);
         }
@@ -428,7 +431,7 @@ impl<'v> Builder<'v> {
         });
         for (number, blob) in &mut all {
             if blob.linked_tables != linked(number) {
-                Arc::make_mut(blob).linked_tables = linked(number);
+                Arc::make_mut(blob).file.linked_tables = linked(number);
             }
             check::blob(blob)?;
         }

@@ -179,6 +179,14 @@ impl<V: Payload> PointResolver<V> {
         self.done && matches!(self.found, BaseValue::Deleted)
     }
 
+    /// The blob index that the answer needs, once it is known that it needs one.
+    pub fn blob_index(&self) -> Option<&V> {
+        match &self.found {
+            BaseValue::Blob(index) if self.done => Some(index),
+            _ => None,
+        }
+    }
+
     /// How many operands wait for a base.
     pub fn operand_count(&self) -> usize {
         self.operands.len()

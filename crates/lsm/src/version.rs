@@ -5,12 +5,12 @@
 //! edit did not touch are shared with the version before. Every function is pure; thread-safety:
 //! `Send + Sync`.
 
-use crate::file::{FileMeta, compare_boundary};
+use crate::file::{FileMeta, MetadataSlot, compare_boundary};
 use crate::policy::ForcedBlobGc;
 use esker_format::key::{ValueType, user_key};
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq};
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -250,6 +250,31 @@ pub struct BlobFile {
     pub linked_tables: u64,
 }
 
+/// A blob file of a tree, and what the engine learned of it.
+#[derive(Clone, Debug, Default)]
+pub struct TreeBlob {
+    /// The file.
+    pub file: BlobFile,
+    /// The engine's open reader, which all versions share that have the file.
+    pub slot: Arc<MetadataSlot>,
+}
+
+/// By the files: what was learned later makes no difference.
+impl PartialEq for TreeBlob {
+    fn eq(&self, other: &Self) -> bool {
+        self.file == other.file
+    }
+}
+
+impl Eq for TreeBlob {}
+
+impl Deref for TreeBlob {
+    type Target = BlobFile;
+    fn deref(&self) -> &BlobFile {
+        &self.file
+    }
+}
+
 /// How many of `count` blob files make up the share `age_cutoff` of the oldest.
 fn oldest_part(count: usize, age_cutoff: f64) -> usize {
     // A float beyond the range converts to the nearest number.
@@ -261,7 +286,7 @@ fn oldest_part(count: usize, age_cutoff: f64) -> usize {
 pub struct Version {
     pub(crate) order: KeyOrder,
     pub(crate) levels: Vec<Arc<LevelFiles>>,
-    pub(crate) blobs: Arc<BTreeMap<FileNo, Arc<BlobFile>>>,
+    pub(crate) blobs: Arc<BTreeMap<FileNo, Arc<TreeBlob>>>,
     pub(crate) cursors: Arc<BTreeMap<Level, InternalKey>>,
     /// No epoch number that the family gave so far is above.
     pub(crate) last_epoch: u64,
@@ -347,7 +372,7 @@ impl Version {
     }
 
     /// Blob files by number.
-    pub fn blob_files(&self) -> &BTreeMap<FileNo, Arc<BlobFile>> {
+    pub fn blob_files(&self) -> &BTreeMap<FileNo, Arc<TreeBlob>> {
         &self.blobs
     }
     /// Where round-robin picking goes on at a level.

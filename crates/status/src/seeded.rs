@@ -148,6 +148,10 @@ catalogue! {
     BlobGarbageTwice, "blob-garbage-twice", Model, Tables, "A compaction counts what it drops of a blob file twice.";
     BlobLinkUnsaid, "blob-link-unsaid", Model, Tables, "A table does not say which blob file is its oldest.";
     BlobDeletedWhileRead, "blob-deleted-while-read", Model, Tables, "A blob file goes while readers of older versions need it.";
+    BlobCachedByOffset, "blob-cached-by-offset", Model, Reading, "Values of two blob files have one name in the cache.";
+    BlobWindowOfAnyFile, "blob-window-of-any-file", Model, Reading, "What was read ahead of one blob file is taken for another's.";
+    UnpreparedValueKept, "unprepared-value-kept", Model, Reading, "A value that was read on demand stays with the iterator when it moves.";
+    JoinedBlobsSwapped, "joined-blobs-swapped", Model, Reading, "Values that one read brought are given to keys in the order of their offsets.";
     InputsGoneFirst, "inputs-gone-first", Crashes, Tables, "A compaction deletes its inputs before its result is listed.";
     ReadStatusUnread, "read-status-unread", Faults, Tables, "A compaction takes a failed read for the end of its input.";
     SnapshotForgotten, "snapshot-forgotten", Model, Tables, "A compaction drops versions that a snapshot sees.";

@@ -84,10 +84,10 @@ impl BudgetMember for MemberMemory {
             let open = view.version.files();
             let open = open.filter_map(|(_, file)| self.tables.opened(file));
             sum.readers += open.map(|table| table.reader.memory_usage()).sum::<usize>();
-            if let Some(cache) = family.reading.cache()
-                && !sum.caches.iter().any(|c| Arc::ptr_eq(c, &cache))
-            {
-                sum.caches.push(cache);
+            for cache in family.reading.caches() {
+                if !sum.caches.iter().any(|c| Arc::ptr_eq(c, cache)) {
+                    sum.caches.push(Arc::clone(cache));
+                }
             }
         });
         sum

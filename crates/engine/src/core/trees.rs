@@ -61,7 +61,6 @@ impl Trees {
         if !self.obsolete_files.is_any() {
             return;
         }
-        self.retain_blobs();
         let purged = self
             .obsolete_files
             .purge(spare, |number| self.tables.forget(number));
@@ -69,21 +68,6 @@ impl Trees {
             self.tables.forget(*number);
         }
         self.tell_deleted(&purged);
-    }
-
-    /// Closes blob files that no version lists. Holds the versions no longer than that: another
-    /// thread may delete what they list.
-    fn retain_blobs(&self) {
-        if self.blobs.is_empty() {
-            return;
-        }
-        let families = self.families.all();
-        let versions: Vec<_> = families
-            .iter()
-            .map(|f| Arc::clone(&f.view_guard().version))
-            .collect();
-        self.blobs
-            .retain(|n| versions.iter().any(|v| v.blob_files().contains_key(&n)));
     }
 
     /// Creates the file of a table of about `bytes`, in place of an obsolete one where there is

@@ -83,6 +83,8 @@ pub struct Entries {
     /// True if the entry where `front` stands was given.
     is_front_given: bool,
     is_done: bool,
+    /// True if values of blob files are read when they are given: keys alone need none.
+    leaves_values: bool,
 }
 
 impl std::fmt::Debug for Entries {
@@ -96,6 +98,7 @@ impl std::fmt::Debug for Entries {
 impl Entries {
     pub(super) fn new(front: DbIterator, limits: EntryLimits) -> Self {
         Entries {
+            leaves_values: front.leaves_values(),
             front,
             back: None,
             limits: limits.is_any().then(|| Box::new(limits)),
@@ -122,6 +125,16 @@ impl Entries {
     /// Gives `make` the next entry.
     #[inline]
     fn step<T>(&mut self, make: impl FnOnce(&[u8], &[u8]) -> T) -> Option<Result<T>> {
+        self.step_to(true, make)
+    }
+
+    /// Gives `make` the next entry; its value may be missing unless `reads` says that it is wanted.
+    #[inline]
+    fn step_to<T>(
+        &mut self,
+        reads: bool,
+        make: impl FnOnce(&[u8], &[u8]) -> T,
+    ) -> Option<Result<T>> {
         if self.is_done {
             return None;
         }
@@ -146,6 +159,14 @@ impl Entries {
             {
                 return self.end(Ok(()));
             }
+            if !self.leaves_values || !reads {
+                return Some(Ok(make(key, value)));
+            }
+            self.front.prepare_value();
+            let Some((key, value)) = self.front.entry() else {
+                let status = self.front.status();
+                return self.end(status);
+            };
             return Some(Ok(make(key, value)));
         }
     }
@@ -163,8 +184,13 @@ impl Entries {
         back
     }
 
-    /// Gives `make` the next entry from the back.
-    fn step_back<T>(&mut self, make: impl FnOnce(&[u8], &[u8]) -> T) -> Option<Result<T>> {
+    /// Gives `make` the next entry from the back; its value may be missing unless `reads` says that
+    /// it is wanted.
+    fn step_back<T>(
+        &mut self,
+        reads: bool,
+        make: impl FnOnce(&[u8], &[u8]) -> T,
+    ) -> Option<Result<T>> {
         if self.is_done {
             return None;
         }
@@ -193,6 +219,14 @@ impl Entries {
                     return self.end(Ok(()));
                 }
             }
+            if !self.leaves_values || !reads {
+                return Some(Ok(make(key, value)));
+            }
+            let back = self.back.as_mut()?;
+            if !back.prepare_value() {
+                break;
+            }
+            let (key, value) = back.entry()?;
             return Some(Ok(make(key, value)));
         }
         let status = self.back.as_ref().map_or(Ok(()), |back| back.status());
@@ -231,7 +265,7 @@ impl Entries {
         Ok(())
     }
 
-    /// The keys alone: no value is copied.
+    /// The keys alone: no value is copied, and none is read from a blob file.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -290,7 +324,7 @@ impl Iterator for Entries {
 
 impl DoubleEndedIterator for Entries {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.step_back(pair)
+        self.step_back(true, pair)
     }
 }
 
@@ -298,13 +332,13 @@ impl Iterator for Keys {
     type Item = Result<Vec<u8>>;
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.step(|key, _| key.to_vec())
+        self.0.step_to(false, |key, _| key.to_vec())
     }
 }
 
 impl DoubleEndedIterator for Keys {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.0.step_back(|key, _| key.to_vec())
+        self.0.step_back(false, |key, _| key.to_vec())
     }
 }
 
@@ -318,7 +352,7 @@ impl Iterator for Values {
 
 impl DoubleEndedIterator for Values {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.0.step_back(|_, value| value.to_vec())
+        self.0.step_back(true, |_, value| value.to_vec())
     }
 }
 

@@ -134,6 +134,8 @@ impl Db {
     ) -> Entries {
         options.iterate_lower_bound = bounds.lower;
         options.iterate_upper_bound = bounds.upper;
+        // They are read when they are given.
+        options.allow_unprepared_value = true;
         let front = self.iter_while_open(family, options, snapshot);
         Entries::new(front, bounds.limits)
     }

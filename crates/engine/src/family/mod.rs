@@ -34,7 +34,7 @@ use crate::options::{CompactionStyle, FamilyOptions};
 use crate::ranks;
 use crate::runtime::work_signal::{self as signal, WorkInbox, WorkSignal};
 use crate::tree::Tables;
-use crate::tree::blobs::{Blobs, FamilyBlobs};
+use crate::tree::blobs::{BlobReadOptions, BlobSource};
 use crate::tree::tables::{Storage, TableAccess, TableSetting};
 use backpressure::drain::DrainStats;
 use backpressure::write_controller::WriteController;
@@ -42,7 +42,6 @@ use esker_format::{FamilyId, FileNo, KeyOrder, Seq};
 use esker_lsm::merge_operator::MergeOperator;
 use esker_lsm::pace::Pace;
 use esker_lsm::version::Version;
-use esker_lsm::visible::ValueResolver;
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use esker_sync::{Arc, ArcSwap, ArcSwapOption, Mutex, OnceLock, Rank, Weak};
@@ -163,8 +162,6 @@ pub(crate) struct Family {
     pub(crate) reading: Arc<TableSetting>,
     /// Access through which cursors open tables, created once.
     access: OnceLock<Arc<TableAccess>>,
-    /// Resolver through which iterators read blobs, created once.
-    blobs: OnceLock<Arc<FamilyBlobs>>,
     /// Marked when there may be other work to do.
     pub(crate) signal: Arc<WorkSignal>,
     /// Its memtables in the index of logs.
@@ -213,11 +210,12 @@ impl Family {
     pub(crate) fn new(
         id: FamilyId,
         name: String,
-        options: FamilyOptions,
+        mut options: FamilyOptions,
         storage: Storage,
         version: Arc<Version>,
         log: FileNo,
     ) -> Arc<Self> {
+        options.blob_cache.make();
         let order = options.comparator.clone();
         let (signal, log_hold) = (WorkSignal::new(id), FamilyLogs::new(id));
         let reading = TableSetting::of(&options, &order, &storage).with_signal(&signal);
@@ -244,7 +242,6 @@ impl Family {
             order,
             reading: Arc::new(reading),
             access: OnceLock::new(),
-            blobs: OnceLock::new(),
             signal,
             log_hold,
             last_assessment: assessment::LastAssessment::default(),
@@ -274,10 +271,18 @@ impl Family {
         })
     }
 
-    /// Returns the resolver that reads its blobs for an iterator.
-    pub(crate) fn blob_resolver(&self, blobs: &Arc<Blobs>) -> Arc<dyn ValueResolver> {
-        let made = || blobs.resolver(self.id, &self.reading.paths);
-        Arc::<FamilyBlobs>::clone(self.blobs.get_or_init(made))
+    /// Returns its blob files in `version`, for reads.
+    pub(crate) fn blob_source<'a>(
+        &'a self,
+        version: &'a Version,
+        options: BlobReadOptions,
+    ) -> BlobSource<'a> {
+        BlobSource {
+            family: self.id,
+            reading: &self.reading,
+            version,
+            options,
+        }
     }
 
     /// Returns the access that opens its tables out of `tables`.

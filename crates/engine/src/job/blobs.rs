@@ -9,10 +9,13 @@ use crate::core::Trees;
 use crate::family::Family;
 use crate::observe::{HistogramId, TableFileReason, Ticker};
 use crate::options::file_checksum::{FileSum, summed};
-use crate::options::{BlobGarbageCollectionPolicy, CompactRangeOptions, DbOptions, FamilyOptions};
+use crate::options::{
+    BlobGarbageCollectionPolicy, CompactRangeOptions, DbOptions, FamilyOptions,
+    PrepopulateBlobCache,
+};
 use esker_codec::compress::{Codec, CompressionOptions, Compressor};
 use esker_env::{Lifetime, WritableFile, WriteOptions as FileWriteOptions};
-use esker_files::blob::BlobFileBuilder;
+use esker_files::blob::{BlobCache, BlobFileBuilder};
 use esker_files::table::ReadContext;
 use esker_format::blob::BlobIndex;
 use esker_format::blob_refs::{self, BlobRefs};
@@ -84,6 +87,8 @@ pub(crate) struct BlobSpec {
     lifetime: Lifetime,
     job: u64,
     reason: TableFileReason,
+    /// Values go into the blob cache as well.
+    prepopulates: bool,
 }
 
 impl BlobSpec {
@@ -100,6 +105,7 @@ impl BlobSpec {
             lifetime: Lifetime::Unknown,
             job: 0,
             reason: TableFileReason::Flush,
+            prepopulates: options.prepopulate_blob_cache == PrepopulateBlobCache::FlushOnly,
         }
     }
 
@@ -128,6 +134,7 @@ impl BlobSpec {
     /// Names the job.
     pub(crate) fn by(mut self, job: u64, reason: TableFileReason, lifetime: Lifetime) -> Self {
         (self.job, self.reason, self.lifetime) = (job, reason, lifetime);
+        self.prepopulates &= matches!(reason, TableFileReason::Flush);
         self
     }
 }
@@ -156,11 +163,15 @@ pub(crate) struct BlobWriter {
     done: Vec<BlobFile>,
     /// Bytes of files that are complete.
     bytes: u64,
+    /// The cache that the values go into as well.
+    fresh: Option<BlobCache>,
 }
 
 impl BlobWriter {
     pub(crate) fn new(trees: Arc<Trees>, family: Arc<Family>, spec: BlobSpec) -> Self {
+        let cache = || trees.blobs.cache(&family.reading);
         BlobWriter {
+            fresh: spec.prepopulates.then(cache).flatten(),
             trees,
             family,
             spec,
@@ -245,6 +256,16 @@ impl BlobWriter {
         Ok(())
     }
 
+    /// Puts a fresh value into the blob cache, if the options want it there.
+    fn prepopulate(&self, index: &BlobIndex, value: &[u8]) {
+        if let Some(cache) = &self.fresh
+            && let BlobIndex::Blob { file, offset, .. } = *index
+        {
+            // One that finds no room is read when it is asked for.
+            let _full = (self.trees.blobs).insert(cache, (file, offset), value.to_vec());
+        }
+    }
+
     fn count(&self, f: impl FnOnce(&crate::observe::Statistics)) {
         if let Some(s) = &self.trees.services.statistics {
             f(s);
@@ -301,6 +322,7 @@ impl ValueSink for BlobWriter {
         let times = times.filter(|s| s.wants_times());
         let start = times.map(|_| self.trees.services.env.clock.now_us());
         let added = open.builder.add(user_key, value)?;
+        self.prepopulate(&added, value);
         if let (Some(s), Some(start)) = (times, start) {
             let took = self.trees.services.env.clock.now_us() - start;
             s.record(HistogramId::BlobDbBlobFileWriteMicros, took);

@@ -29,6 +29,7 @@ use crate::health::ErrorSource;
 use crate::memtable::{MemCursor, MemTable};
 use crate::observe::{FlushReason, TableFileReason};
 use crate::store::Change;
+use crate::tree::blobs::BlobReadOptions;
 use crate::write::spare_log::SpareLog;
 use esker_files::table::{StageClock, StageTimes};
 use esker_format::{FamilyId, FileNo, Level};
@@ -601,7 +602,9 @@ fn part(
     stream_options.snapshots = snapshots;
     stream_options.full_history_ts_low = family.full_history_ts_low();
     stream_options.merge_operator = options.merge_operator.clone();
-    stream_options.resolver = core.trees.blobs.resolver(family.id, &family.reading.paths);
+    let version = Arc::clone(&family.view_guard().version);
+    let (blobs, how) = (&core.trees.blobs, BlobReadOptions::JOB);
+    stream_options.resolver = blobs.resolver(family.id, &family.reading, &version, how, 0);
     stream_options.enforce_single_del_contracts =
         core.services.options.load().enforce_single_del_contracts;
     stream_options.filter = flush_filter(family);

@@ -21,6 +21,7 @@ use crate::observe::TableFileReason;
 use crate::options::partitioner::partitioner;
 use crate::options::{CompactionStyle, PartitionContext, SstPartitioner};
 use crate::read::source::{LevelCursor, RunFiles, Source};
+use crate::tree::blobs::BlobReadOptions;
 use esker_codec::compress::Codec;
 use esker_env::Lifetime;
 use esker_files::table::{ReadContext, StageClock};
@@ -399,8 +400,13 @@ impl Rewrite {
         options.bottommost = self.plan.bottommost;
         options.level = self.plan.output_level;
         options.merge_operator = family.merge_operator.clone();
-        options.resolver =
-            (self.core.trees.blobs).resolver(self.family.id, &self.family.reading.paths);
+        options.resolver = self.core.trees.blobs.resolver(
+            self.family.id,
+            &self.family.reading,
+            &self.version,
+            BlobReadOptions::JOB,
+            usize::try_from(family.blob_compaction_readahead_size).unwrap_or(usize::MAX),
+        );
         options.counts_blobs = self.counts_blobs();
         options.enforce_single_del_contracts = self
             .core

@@ -6,12 +6,13 @@
 //! sequence number and bounds. Parked cursors hold no block.
 
 use super::bucket::BucketCursor;
-use super::get::read_context;
+use super::get::{blob_read_options, read_context};
 use super::source::{LevelCursor, LevelRangeDeletions, RunFiles, Source};
 use crate::core::ReadCore;
 use crate::family::{Family, View};
 use crate::options::{FamilyOptions, MemtableKind, ReadOptions, ReadTier, TableFilter};
 use crate::timestamp;
+use crate::tree::blobs::BlobWalk;
 use esker_files::table::ReadContext;
 use esker_format::prefix::PrefixExtractor;
 use esker_format::{Level, Seq};
@@ -46,11 +47,13 @@ struct CursorReadOptions {
     total_order_seek: bool,
     prefix_same_as_start: bool,
     reads_at_once: bool,
+    unprepared: bool,
 }
 
 impl CursorReadOptions {
     /// None where cursors fit one iterator only.
-    fn of(core: &ReadCore, options: &ReadOptions) -> Option<Self> {
+    fn of(request: &IterRequest<'_>) -> Option<Self> {
+        let (core, options) = (request.core, request.options);
         let is_plain = !options.tailing
             && !options.auto_prefix_mode
             && !options.ignore_range_deletions
@@ -66,6 +69,7 @@ impl CursorReadOptions {
             total_order_seek: options.total_order_seek,
             prefix_same_as_start: options.prefix_same_as_start,
             reads_at_once: reads_at_once(core, options),
+            unprepared: leaves_values(request),
         })
     }
 }
@@ -87,6 +91,8 @@ struct ReuseKey {
 /// The cursors of an iterator.
 pub(super) struct IteratorCursors {
     pub(super) cursor: VisibleCursor<MergedRuns>,
+    /// Reads the values of blob files; none in a tree without.
+    blobs: Option<Arc<BlobWalk>>,
     /// None where they serve one iterator only.
     reuse: Option<ReuseKey>,
 }
@@ -102,7 +108,7 @@ impl IteratorCursors {
     /// Takes parked cursors, or makes new ones.
     pub(super) fn of(request: &IterRequest<'_>) -> Result<Box<Self>> {
         let family_options = request.family.options.load();
-        let read_options = CursorReadOptions::of(request.core, request.options);
+        let read_options = CursorReadOptions::of(request);
         if let Some(read_options) = read_options
             && let Some(parked) = Self::parked(request, &family_options, read_options)
         {
@@ -171,11 +177,15 @@ impl IteratorCursors {
             .with_filtered_seeks(filtered)
             .with_reads_at_once(reads_at_once(core, options));
         let mut visible = visible_options(request, family_options);
+        let blobs = blob_walk(request);
+        visible.resolver = blobs.clone().map(|blobs| blobs as _);
+        visible.unprepared = leaves_values(request);
         if has_mem {
             visible.hidden_limits = hidden_limits(options, family_options);
         }
         Ok(Box::new(IteratorCursors {
             cursor: VisibleCursor::new(merged, runs.deletions, visible)?,
+            blobs,
             reuse: read_options
                 .filter(|_| is_shared && !runs.delete_ranges)
                 .map(|read_options| ReuseKey {
@@ -186,6 +196,14 @@ impl IteratorCursors {
         }))
     }
 
+    /// Reads values of blob files with each move from now on.
+    pub(super) fn prepare_values(&mut self) {
+        self.cursor.prepare_values();
+        if let Some(reuse) = &mut self.reuse {
+            reuse.read_options.unprepared = false;
+        }
+    }
+
     /// Ends the use of the cursors, over `view`.
     pub(super) fn park(mut self: Box<Self>, view: &View) {
         if self.reuse.is_none() {
@@ -193,6 +211,9 @@ impl IteratorCursors {
         }
         let runs = self.cursor.rest().reset();
         runs.iter_mut().for_each(Source::rest);
+        if let Some(blobs) = &self.blobs {
+            blobs.rest();
+        }
         view.parked.put(self);
     }
 }
@@ -326,9 +347,29 @@ fn prefix_of_buckets(family: &FamilyOptions, options: &ReadOptions) -> Option<Pr
         .flatten()
 }
 
+/// Returns whether values of blob files are left unread. Times to live are checked in each value.
+pub(super) fn leaves_values(request: &IterRequest<'_>) -> bool {
+    let options = request.options;
+    options.allow_unprepared_value
+        && options.iter_start_ts.is_none()
+        && request.core.ttl.is_none()
+        && !request.view.version.blob_files().is_empty()
+}
+
+/// Returns the reader of the view's blob files.
+fn blob_walk(request: &IterRequest<'_>) -> Option<Arc<BlobWalk>> {
+    let (family, version) = (request.family, &request.view.version);
+    if version.blob_files().is_empty() {
+        return None;
+    }
+    let how = blob_read_options(request.options);
+    let readahead = request.options.readahead_size;
+    let blobs = &request.core.blobs;
+    Some(blobs.resolver(family.id, &family.reading, version, how, readahead))
+}
+
 fn visible_options(request: &IterRequest<'_>, family_options: &FamilyOptions) -> VisibleOptions {
     let IterRequest {
-        core,
         family,
         options,
         seq,
@@ -350,7 +391,6 @@ fn visible_options(request: &IterRequest<'_>, family_options: &FamilyOptions) ->
     visible.min_deleted_run = min_deleted_run(request, family_options);
     visible.known = known_deletions(request, family_options);
     visible.merge_operator = family_options.merge_operator.clone();
-    visible.resolver = Some(family.blob_resolver(&core.blobs));
     visible
 }
 

@@ -6,6 +6,7 @@ use crate::family::{Family, ReadOperation, SAMPLE, View, is_sampled};
 use crate::observe::Ticker;
 use crate::options::{ReadOptions, ReadTier};
 use crate::timestamp;
+use crate::tree::blobs::{BlobReadOptions, BlobSource};
 use crate::tree::tables::TableRef;
 use esker_files::table::{FoundEntry, LookupKey, ReadContext, ReadFigure, add_read_work};
 use esker_format::key::{TRAILER_LEN, append_internal, pack, trailer, user_key};
@@ -136,7 +137,7 @@ impl PointRead<'_> {
                 self.tables(version, internal, seq, operator, &mut resolver, false)?;
             }
             let mut out: Vec<Vec<u8>> = resolver.operands().map(<[u8]>::to_vec).collect();
-            match self.complete(resolver.into_base(), None, user)? {
+            match self.complete(&view.version, resolver.into_base(), None, user)? {
                 PointResult::Absent => {}
                 PointResult::Value(v) | PointResult::Entity(v) => out.insert(0, v.into_vec()),
             }
@@ -193,7 +194,7 @@ impl PointRead<'_> {
             s.add(Ticker::MemtableHit, 1);
         }
         let resolved = resolver.finish(operator, user)?;
-        self.complete(resolved, operator, user)
+        self.complete(&view.version, resolved, operator, user)
     }
 
     /// Returns whether only what survives a crash is wanted and memtables may hold what does not.
@@ -394,6 +395,7 @@ impl PointRead<'_> {
 
     pub(super) fn complete(
         &self,
+        version: &Version,
         resolved: ResolvedPoint<PinnedValue>,
         operator: Option<&dyn MergeOperator>,
         user: &[u8],
@@ -405,18 +407,17 @@ impl PointRead<'_> {
             ResolvedPoint::Merged(v) => PointResult::Value(PinnedValue::owned(v)),
             ResolvedPoint::MergedEntity(v) => PointResult::Entity(PinnedValue::owned(v)),
             ResolvedPoint::Blob(pending) => {
-                if self.options.read_tier == ReadTier::BlockCache {
-                    return Err(no_io());
-                }
-                let mut value = Vec::new();
-                let paths = &self.family.reading.paths;
-                self.core
-                    .blobs
-                    .read(self.family.id, paths, user, &pending.index, &mut value)?;
-                let whole = pending.complete(operator, user, PinnedValue::owned(value))?;
-                return self.complete(whole, operator, user);
+                let source = self.blob_source(version);
+                let blob = self.core.blobs.read(&source, user, &pending.index, None)?;
+                let whole = pending.complete(operator, user, PinnedValue::of_blob(blob))?;
+                return self.complete(version, whole, operator, user);
             }
         })
+    }
+
+    /// Returns the blob files of the tree that is read.
+    pub(super) fn blob_source<'v>(&'v self, version: &'v Version) -> BlobSource<'v> {
+        (self.family).blob_source(version, blob_read_options(self.options))
     }
 }
 
@@ -439,6 +440,15 @@ fn feed(
         )));
     };
     resolver.feed(Seq(trailer >> 8), kind, operator, value)
+}
+
+/// The read options that blob files need.
+pub(crate) fn blob_read_options(options: &ReadOptions) -> BlobReadOptions {
+    BlobReadOptions {
+        verify: options.verify_checksums,
+        fill_cache: options.fill_cache,
+        cache_only: options.read_tier == ReadTier::BlockCache,
+    }
 }
 
 /// The read options that a table needs.
@@ -492,11 +502,4 @@ pub(crate) fn check_due(core: &ReadCore, due: Option<u64>) -> Result<()> {
         )),
         _ => Ok(()),
     }
-}
-
-pub(crate) fn no_io() -> Error {
-    Error::new(
-        ErrorKind::Incomplete,
-        "the read needs I/O, which read_tier forbids",
-    )
 }

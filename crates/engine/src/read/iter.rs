@@ -6,6 +6,7 @@
 mod telling;
 mod twin;
 mod unplaced;
+mod unprepared;
 
 use super::cursors::{IterRequest, IteratorCursors, MergedRuns};
 use super::get::{check_due, due_of};

@@ -6,21 +6,24 @@
 //! so that the memory accesses of one key overlap with those of others (the idea of group
 //! prefetching: Chen and others, *Improving hash join performance through prefetching*, ICDE 2004).
 //! Where reads wait for the device, those of a group are begun together.
-//! Each key sees the sources newest first, as a single read would.
+//! Each key sees the sources newest first, as a single read would. Values in blob files are read at
+//! the end, in the order in which they lie there.
 
 use super::get::{PointRead, PointResult, read_context};
 use super::pinned::PinnedValue;
 use crate::family::{ReadOperation, View, is_sampled};
 use crate::observe::Ticker;
 use crate::options::ReadTier;
+use crate::tree::blobs::{BlobValue, WantedBlob};
 use crate::tree::tables::TableRef;
 use esker_files::table::{BlockLocation, LookupKey, ReadContext};
+use esker_format::blob::BlobIndex;
 use esker_format::key::append_internal;
 use esker_format::{FileNo, Level, Seq, ValueType};
 use esker_lsm::file::FileMeta;
 use esker_lsm::merge_operator::MergeOperator;
-use esker_lsm::point::PointResolver;
-use esker_lsm::version::Candidates;
+use esker_lsm::point::{PointResolver, ResolvedPoint};
+use esker_lsm::version::{Candidates, Version};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, ErrorKind, Result};
 
@@ -111,15 +114,28 @@ fn answers(
     if let Some(s) = &read.core.statistics {
         s.add(Ticker::MemtableHit, (pending.len() - open) as u64);
     }
+    let mut blobs = if view.version.blob_files().is_empty() {
+        Vec::new()
+    } else {
+        read_blobs(read, &view.version, keys, &pending)
+    };
     let mut answers: Vec<Result<PointResult>> =
         keys.iter().map(|_| Ok(PointResult::Absent)).collect();
     let mut bytes = 0u64;
     for p in pending {
+        let blob = blobs.get_mut(p.at).and_then(Option::take);
         let over = bytes > read.options.value_size_soft_limit;
         let answer = if over {
             Err(over_soft_limit())
         } else {
-            finish(read, p.resolver, p.error, operator, keys[p.at])
+            let key = keys[p.at];
+            finish(
+                read,
+                &view.version,
+                (p.resolver, p.error, blob),
+                operator,
+                key,
+            )
         };
         if let Ok(PointResult::Value(v) | PointResult::Entity(v)) = &answer {
             bytes = bytes.saturating_add(v.len() as u64);
@@ -127,6 +143,46 @@ fn answers(
         answers[p.at] = answer;
     }
     answers
+}
+
+/// The values of blob files that the answers need, by the places of the keys, read together. Where
+/// `value_size_soft_limit` ends the answers, none is read beyond.
+fn read_blobs(
+    read: &PointRead<'_>,
+    version: &Version,
+    keys: &[&[u8]],
+    pending: &[Pending<'_>],
+) -> Vec<Option<Result<BlobValue>>> {
+    let mut wanted = Vec::new();
+    let mut places = Vec::new();
+    let mut bytes = 0u64;
+    for p in pending.iter().filter(|p| p.error.is_none()) {
+        let Some(index) = p.resolver.blob_index() else {
+            continue;
+        };
+        if bytes > read.options.value_size_soft_limit {
+            break;
+        }
+        if let Ok(BlobIndex::Blob { size, .. }) = BlobIndex::decode(index) {
+            bytes = bytes.saturating_add(size);
+        }
+        places.push(p.at);
+        wanted.push(WantedBlob {
+            user_key: keys[p.at],
+            index,
+            value: None,
+        });
+    }
+    if wanted.len() < 2 {
+        return Vec::new();
+    }
+    let blobs = &read.core.blobs;
+    blobs.read_many(&read.blob_source(version), &mut wanted);
+    let mut by_key: Vec<_> = keys.iter().map(|_| None).collect();
+    for (at, blob) in places.into_iter().zip(wanted) {
+        by_key[at] = blob.value;
+    }
+    by_key
 }
 
 /// The internal keys one after the other, and where each ends.
@@ -369,16 +425,25 @@ impl Search<'_> {
 
 fn finish(
     read: &PointRead<'_>,
-    resolver: PointResolver<PinnedValue>,
-    error: Option<Error>,
+    version: &Version,
+    (resolver, error, blob): (
+        PointResolver<PinnedValue>,
+        Option<Error>,
+        Option<Result<BlobValue>>,
+    ),
     operator: Option<&dyn MergeOperator>,
     user: &[u8],
 ) -> Result<PointResult> {
     match error {
         Some(e) => Err(e),
         None => {
-            let resolved = resolver.finish(operator, user)?;
-            read.complete(resolved, operator, user)
+            let mut resolved = resolver.finish(operator, user)?;
+            if let Some(blob) = blob
+                && let ResolvedPoint::Blob(waiting) = resolved
+            {
+                resolved = waiting.complete(operator, user, PinnedValue::of_blob(blob?))?;
+            }
+            read.complete(version, resolved, operator, user)
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::core::ReadCore;
 use crate::memtable::{MemCursor, MemTable};
+use crate::tree::blobs::BlobValue;
 use crate::ttl;
+use esker_files::blob::CachedBlob;
 use esker_files::table::PinnedBlockValue;
 use esker_format::Cursor;
 use esker_lsm::point::Payload;
@@ -21,6 +23,7 @@ pub(crate) enum PinnedBytes {
     Owned(Vec<u8>),
     Block(PinnedBlockValue),
     Memtable(MemValue),
+    Blob(CachedBlob),
 }
 
 /// A smaller value of a memtable is copied: that costs less than to find it again, and does not
@@ -64,6 +67,14 @@ impl PinnedValue {
         PinnedValue(PinnedBytes::Owned(bytes))
     }
 
+    /// A value of a blob file, where it lies when it is cached.
+    pub(crate) fn of_blob(blob: BlobValue) -> Self {
+        match blob {
+            BlobValue::Owned(value) => PinnedValue::owned(value),
+            BlobValue::Cached(value) => PinnedValue(PinnedBytes::Blob(value)),
+        }
+    }
+
     /// The value of the entry `key` of a memtable, where it lies when it is large.
     #[inline]
     pub(crate) fn of_memtable(mem: &MemTable, key: &[u8], value: &[u8]) -> Self {
@@ -78,12 +89,13 @@ impl PinnedValue {
         }))
     }
 
-    /// The bytes, copied only when they are inside a block or a memtable.
+    /// The bytes, copied only when they are inside a block, a memtable or a cached blob.
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
             PinnedBytes::Owned(v) => v,
             PinnedBytes::Block(b) => b.as_slice().to_vec(),
             PinnedBytes::Memtable(m) => m.as_slice().to_vec(),
+            PinnedBytes::Blob(b) => b.as_slice().to_vec(),
         }
     }
 }
@@ -96,6 +108,7 @@ impl Deref for PinnedValue {
             PinnedBytes::Owned(v) => v,
             PinnedBytes::Block(b) => b.as_slice(),
             PinnedBytes::Memtable(m) => m.as_slice(),
+            PinnedBytes::Blob(b) => b.as_slice(),
         }
     }
 }
@@ -113,6 +126,7 @@ impl Payload for PinnedValue {
             PinnedBytes::Owned(v) => v.truncate(len),
             PinnedBytes::Block(b) => b.truncate(u32::try_from(len).unwrap_or(u32::MAX)),
             PinnedBytes::Memtable(m) => m.len = m.len.min(len),
+            PinnedBytes::Blob(b) => b.truncate(len),
         }
     }
 }

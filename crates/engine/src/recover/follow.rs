@@ -327,12 +327,6 @@ impl LogFollower {
             }
             tree.show(state.limit);
         }
-        // Before the lock on the open files: views have locks of their own.
-        let families = state.trees.values();
-        let versions: Vec<_> = families.flat_map(|t| t.family.live_versions()).collect();
-        trees
-            .blobs
-            .retain(|n| versions.iter().any(|v| v.blob_files().contains_key(&n)));
     }
 }
 

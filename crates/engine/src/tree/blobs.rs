@@ -1,61 +1,207 @@
-//! Values that live in blob files: opened on first use, verified on every read.
+//! Values that live in blob files. The reader of a file hangs on the file in the version, so it
+//! is found without a lock and goes with the last version that has it.
+//!
+//! A file is opened when it is read first, and every read is verified. Where a family has a blob
+//! cache it is asked before. Thread-safety: any thread; the windows of a walk have a lock.
 
-use super::TablePaths;
+use super::tables::TableSetting;
 use crate::observe::{
     HistogramId, PerfLevel, PerfMetric, Statistics, Ticker, perf_count, perf_timer,
 };
-use esker_env::Env;
-use esker_files::blob::BlobFileReader;
+use crate::options::DbOptions;
+use esker_env::{Env, ReadOptions as FileReadOptions};
+use esker_files::blob::{BlobCache, BlobFileReader, BlobReadAhead, BlobRequest, CachedBlob};
 use esker_format::blob::BlobIndex;
 use esker_format::{FamilyId, FileNo};
+use esker_lsm::version::Version;
 use esker_lsm::visible::ValueResolver;
-use esker_status::{Error, Result};
-use esker_sync::{Arc, Rank, RwLock};
-use hashbrown::HashMap;
+use esker_status::seeded::{Bug, seeded};
+use esker_status::{Error, ErrorKind, Result};
+use esker_sync::{Arc, Mutex, Rank};
 
-/// The open blob files of a database.
+/// A value out of a blob file.
+#[derive(Debug)]
+pub(crate) enum BlobValue {
+    Owned(Vec<u8>),
+    Cached(CachedBlob),
+}
+
+/// Tree and read options of reads from blob files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlobReadOptions {
+    /// Compare keys, lengths and checksums of records.
+    pub(crate) verify: bool,
+    /// Put values that were read into the blob cache.
+    pub(crate) fill_cache: bool,
+    /// Do no I/O: what is not cached gives `Incomplete`.
+    pub(crate) cache_only: bool,
+}
+
+impl BlobReadOptions {
+    /// Of jobs, which leave the cache alone.
+    pub(crate) const JOB: Self = BlobReadOptions {
+        verify: true,
+        fill_cache: false,
+        cache_only: false,
+    };
+}
+
+/// The blob files of a family's tree, and how they are read.
+#[derive(Clone, Copy)]
+pub(crate) struct BlobSource<'a> {
+    pub(crate) family: FamilyId,
+    pub(crate) reading: &'a TableSetting,
+    pub(crate) version: &'a Version,
+    pub(crate) options: BlobReadOptions,
+}
+
+/// A value that one of several keys asks for.
+pub(crate) struct WantedBlob<'a> {
+    /// Without its timestamp.
+    pub(crate) user_key: &'a [u8],
+    /// What the entry holds.
+    pub(crate) index: &'a [u8],
+    pub(crate) value: Option<Result<BlobValue>>,
+}
+
+/// The error of a read that would have needed the device.
+pub(crate) fn no_io() -> Error {
+    Error::new(
+        ErrorKind::Incomplete,
+        "the read needs I/O, which read_tier forbids",
+    )
+}
+
+/// Reads the blob files of a database.
 #[derive(Debug)]
 pub(crate) struct Blobs {
     env: Env,
     statistics: Option<Arc<Statistics>>,
-    open: RwLock<HashMap<FileNo, Arc<BlobFileReader>>>,
+    /// Reads bypass the page cache.
+    direct: bool,
+    /// The database in the names of cached values.
+    salt: u64,
 }
 
 impl Blobs {
-    pub(crate) fn new(env: Env, statistics: Option<Arc<Statistics>>) -> Arc<Self> {
+    pub(crate) fn new(
+        env: Env,
+        statistics: Option<Arc<Statistics>>,
+        options: &DbOptions,
+        salt: u64,
+    ) -> Arc<Self> {
         Arc::new(Blobs {
             env,
             statistics,
-            open: RwLock::new(Rank::LEAF, HashMap::new()),
+            direct: options.use_direct_reads,
+            salt,
         })
     }
 
-    /// Puts the value that `index` of `user_key` points at into `out`.
+    /// The blob cache of a family.
+    pub(crate) fn cache(&self, reading: &TableSetting) -> Option<BlobCache> {
+        let cache = reading.blob_cache()?;
+        Some(BlobCache::new(Arc::clone(cache), self.salt))
+    }
+
+    /// The value that `index` of `user_key`, which is without its timestamp, points at.
     pub(crate) fn read(
         &self,
-        family: FamilyId,
-        paths: &TablePaths,
+        source: &BlobSource<'_>,
         user_key: &[u8],
         index: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
+        ahead: Option<&mut BlobReadAhead>,
+    ) -> Result<BlobValue> {
         let index = BlobIndex::decode(index)?;
-        let BlobIndex::Blob {
-            file,
-            expiration: None,
-            ..
-        } = index
-        else {
-            return Err(expiring());
+        let (file, offset) = place_of(&index)?;
+        let cache = self.cache(source.reading);
+        if let Some(found) = cache.as_ref().and_then(|c| self.cached(c, file, offset)) {
+            return Ok(BlobValue::Cached(found));
+        }
+        if source.options.cache_only {
+            return Err(no_io());
+        }
+        let reader = self.reader(source, file, offset)?;
+        let request = BlobRequest {
+            user_key,
+            timestamp_size: source.reading.timestamp_size(),
+            index: &index,
+            verify: source.options.verify,
         };
-        let reader = self.reader(family, paths, file)?;
+        let mut value = Vec::new();
+        self.timed(1, || match ahead {
+            Some(ahead) => ahead.read(reader, &request, &mut value),
+            None => reader.read(&request, &mut value),
+        })?;
+        self.keep(source, cache.as_ref(), (file, offset), value)
+    }
+
+    /// Reads several values: those of one file in the order in which they lie there, and near ones
+    /// at once. Each `value` gets what a read of its own would give.
+    pub(crate) fn read_many(&self, source: &BlobSource<'_>, wanted: &mut [WantedBlob<'_>]) {
+        let cache = self.cache(source.reading);
+        let mut open: Vec<(FileNo, u64, usize, BlobIndex)> = Vec::with_capacity(wanted.len());
+        for (at, w) in wanted.iter_mut().enumerate() {
+            let index = BlobIndex::decode(w.index);
+            match index.and_then(|index| Ok((place_of(&index)?, index))) {
+                Err(e) => w.value = Some(Err(e)),
+                Ok(((file, offset), index)) => {
+                    let cached = cache.as_ref().and_then(|c| self.cached(c, file, offset));
+                    match cached {
+                        Some(found) => w.value = Some(Ok(BlobValue::Cached(found))),
+                        None if source.options.cache_only => w.value = Some(Err(no_io())),
+                        None => open.push((file, offset, at, index)),
+                    }
+                }
+            }
+        }
+        open.sort_unstable_by_key(|(file, offset, ..)| (*file, *offset));
+        for group in open.chunk_by(|a, b| a.0 == b.0) {
+            let reader = match self.reader(source, group[0].0, group[0].1) {
+                Ok(reader) => reader,
+                Err(e) => {
+                    let all = group.iter();
+                    all.for_each(|(_, _, at, _)| wanted[*at].value = Some(Err(e.clone())));
+                    continue;
+                }
+            };
+            let request = |(_, _, at, index): &'_ (FileNo, u64, usize, BlobIndex)| {
+                (wanted[*at].user_key, index.clone())
+            };
+            let asked: Vec<_> = group.iter().map(request).collect();
+            let requests = asked.iter().map(|(user_key, index)| BlobRequest {
+                user_key,
+                timestamp_size: source.reading.timestamp_size(),
+                index,
+                verify: source.options.verify,
+            });
+            let requests: Vec<_> = requests.collect();
+            let mut values = Vec::with_capacity(group.len());
+            let done = |at, value| values.push((at, value));
+            let read = self.timed(group.len() as u64, || Ok(reader.read_many(&requests, done)));
+            debug_assert!(read.is_ok(), "each value has its own error");
+            for (at, value) in values {
+                let at = if seeded(Bug::JoinedBlobsSwapped) {
+                    group.len() - 1 - at
+                } else {
+                    at
+                };
+                let (file, offset, place, _) = group[at];
+                let kept = |value| self.keep(source, cache.as_ref(), (file, offset), value);
+                wanted[place].value = Some(value.and_then(kept));
+            }
+        }
+    }
+
+    /// Counts and times what `read` reads of a file for `values`.
+    fn timed(&self, values: u64, read: impl FnOnce() -> Result<usize>) -> Result<()> {
         let clock = &*self.env.clock;
         let times = self.statistics.as_ref().filter(|s| s.wants_times());
         let start = times.map(|_| clock.now_us());
         let timed = perf_timer(PerfMetric::BlobReadTime, PerfLevel::EnableTime, clock);
-        let bytes = reader.get(user_key, &index, true, out)? as u64;
+        let bytes = read()? as u64;
         drop(timed);
-        perf_count(PerfMetric::BlobReadCount, 1);
+        perf_count(PerfMetric::BlobReadCount, values);
         perf_count(PerfMetric::BlobReadByte, bytes);
         if let Some(s) = &self.statistics {
             s.add(Ticker::BlobDbBlobFileBytesRead, bytes);
@@ -69,52 +215,131 @@ impl Blobs {
         Ok(())
     }
 
-    fn reader(
-        &self,
-        family: FamilyId,
-        paths: &TablePaths,
-        number: FileNo,
-    ) -> Result<Arc<BlobFileReader>> {
-        if let Some(r) = self.open.read().get(&number) {
-            return Ok(Arc::clone(r));
-        }
-        let path = paths.blob(number);
-        let reader = Arc::new(BlobFileReader::open(&*self.env.fs, &path, number, family)?);
-        // One that another thread opened meanwhile is closed without the lock.
-        let other = self.open.write().insert(number, Arc::clone(&reader));
-        drop(other);
-        Ok(reader)
-    }
-
-    /// Returns whether no file is open.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.open.read().is_empty()
-    }
-
-    /// Closes the files that `is_live` does not know any more.
-    pub(crate) fn retain(&self, is_live: impl Fn(FileNo) -> bool) {
-        if self.is_empty() {
-            return;
-        }
-        // They are closed without the lock, which is below those of files.
-        let closed: Vec<_> = {
-            let mut open = self.open.write();
-            open.extract_if(|n, _| !is_live(*n)).collect()
+    fn cached(&self, cache: &BlobCache, file: FileNo, offset: u64) -> Option<CachedBlob> {
+        let found = cache.lookup(file, offset);
+        let Some(hit) = &found else {
+            self.count(Ticker::BlobDbCacheMiss, 1);
+            return None;
         };
-        drop(closed);
+        let bytes = hit.as_slice().len() as u64;
+        perf_count(PerfMetric::BlobCacheHitCount, 1);
+        perf_count(PerfMetric::BlobCacheReadByte, bytes);
+        self.count(Ticker::BlobDbCacheHit, 1);
+        self.count(Ticker::BlobDbCacheBytesRead, bytes);
+        found
     }
 
-    /// The reader of blobs for one family's iterators.
+    /// Puts a value that was read into the cache, where the read asks for it.
+    fn keep(
+        &self,
+        source: &BlobSource<'_>,
+        cache: Option<&BlobCache>,
+        place: (FileNo, u64),
+        value: Vec<u8>,
+    ) -> Result<BlobValue> {
+        match cache.filter(|_| source.options.fill_cache) {
+            Some(cache) => Ok(BlobValue::Cached(self.insert(cache, place, value)?)),
+            None => Ok(BlobValue::Owned(value)),
+        }
+    }
+
+    /// Puts a value into a blob cache.
+    pub(crate) fn insert(
+        &self,
+        cache: &BlobCache,
+        (file, offset): (FileNo, u64),
+        value: Vec<u8>,
+    ) -> Result<CachedBlob> {
+        let bytes = value.len() as u64;
+        let kept = cache.insert(file, offset, value);
+        match &kept {
+            Ok(_) => {
+                self.count(Ticker::BlobDbCacheAdd, 1);
+                self.count(Ticker::BlobDbCacheBytesWrite, bytes);
+            }
+            Err(_) => self.count(Ticker::BlobDbCacheAddFailures, 1),
+        }
+        kept
+    }
+
+    fn count(&self, ticker: Ticker, n: u64) {
+        if let Some(s) = &self.statistics {
+            s.add(ticker, n);
+        }
+    }
+
+    /// The reader of a file, which is opened if nobody has read it yet.
+    fn reader<'v>(
+        &self,
+        source: &BlobSource<'v>,
+        number: FileNo,
+        offset: u64,
+    ) -> Result<&'v BlobFileReader> {
+        let Some(file) = source.version.blob_files().get(&number) else {
+            return Err(
+                Error::corruption("the MANIFEST does not list the blob file")
+                    .with_file(source.reading.paths.blob(number))
+                    .with_offset(offset),
+            );
+        };
+        if let Some(reader) = file.slot.get::<BlobFileReader>() {
+            return Ok(reader);
+        }
+        let reader = self.open(source, number).map_err(|e| {
+            if !e.is_not_found() {
+                return e;
+            }
+            Error::corruption("the blob file is missing")
+                .with_file(source.reading.paths.blob(number))
+                .with_offset(offset)
+                .with_hint("restore the file from a backup; values of other files are sound")
+        })?;
+        let _raced = file.slot.set(Arc::new(reader));
+        (file.slot.get()).ok_or_else(|| Error::aborted("the open blob file was lost"))
+    }
+
+    #[cold]
+    fn open(&self, source: &BlobSource<'_>, number: FileNo) -> Result<BlobFileReader> {
+        let options = FileReadOptions {
+            direct: self.direct,
+            random: true,
+        };
+        let path = source.reading.paths.blob(number);
+        let file = self.env.fs.open_read(&path, options)?;
+        BlobFileReader::over(file, number, source.family)
+    }
+
+    /// The resolver of one walk through a tree, with windows of `readahead` bytes, or, where that
+    /// is 0, of a size that follows the walk.
     pub(crate) fn resolver(
         self: &Arc<Self>,
         family: FamilyId,
-        paths: &Arc<TablePaths>,
-    ) -> Arc<FamilyBlobs> {
-        Arc::new(FamilyBlobs {
+        reading: &Arc<TableSetting>,
+        version: &Arc<Version>,
+        options: BlobReadOptions,
+        readahead: usize,
+    ) -> Arc<BlobWalk> {
+        Arc::new(BlobWalk {
             blobs: Arc::clone(self),
             family,
-            paths: Arc::clone(paths),
+            reading: Arc::clone(reading),
+            version: Arc::clone(version),
+            options,
+            ahead: Mutex::new(Rank::LEAF, Some(BlobReadAhead::new(readahead))),
         })
+    }
+}
+
+/// The file and the offset of a value.
+fn place_of(index: &BlobIndex) -> Result<(FileNo, u64)> {
+    match index {
+        BlobIndex::Blob {
+            expiration: None,
+            file,
+            offset,
+            ..
+        } => Ok((*file, *offset)),
+        _ => Err(expiring()),
     }
 }
 
@@ -124,17 +349,43 @@ fn expiring() -> Error {
         .with_hint("only BlobDB of RocksDB reads such values; nothing was changed")
 }
 
-/// The blobs of one family.
+/// The blobs that one iterator or one job walks through.
 #[derive(Debug)]
-pub(crate) struct FamilyBlobs {
+pub(crate) struct BlobWalk {
     blobs: Arc<Blobs>,
     family: FamilyId,
-    paths: Arc<TablePaths>,
+    reading: Arc<TableSetting>,
+    version: Arc<Version>,
+    options: BlobReadOptions,
+    /// None while a value is read.
+    ahead: Mutex<Option<BlobReadAhead>>,
 }
 
-impl ValueResolver for FamilyBlobs {
+impl BlobWalk {
+    /// Gives the memory of what was read ahead back.
+    pub(crate) fn rest(&self) {
+        if let Some(ahead) = &mut *self.ahead.lock() {
+            ahead.clear();
+        }
+    }
+}
+
+impl ValueResolver for BlobWalk {
     fn blob(&self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        self.blobs
-            .read(self.family, &self.paths, user_key, index, out)
+        let source = BlobSource {
+            family: self.family,
+            reading: &self.reading,
+            version: &self.version,
+            options: self.options,
+        };
+        // Files are read without the lock, which is below theirs.
+        let mut ahead = self.ahead.lock().take();
+        let read = (self.blobs).read(&source, user_key, index, ahead.as_mut());
+        *self.ahead.lock() = ahead;
+        match read? {
+            BlobValue::Owned(value) => *out = value,
+            BlobValue::Cached(value) => out.extend_from_slice(value.as_slice()),
+        }
+        Ok(())
     }
 }

@@ -301,6 +301,11 @@ impl Tables {
         })
     }
 
+    /// The database in the names of cached blocks.
+    pub(crate) fn salt(&self) -> u64 {
+        self.salt
+    }
+
     /// The first half of the names that the table's blocks have in the block cache.
     pub(crate) fn cache_name(&self, number: FileNo) -> u64 {
         cache_name(self.salt, number)
@@ -358,6 +363,8 @@ pub(crate) struct TableSetting {
     pub(crate) paths: Arc<TablePaths>,
     /// Told when a table's statistics become known: the tree may need something then.
     signal: Option<Arc<WorkSignal>>,
+    /// The cache of values of blob files.
+    blob_cache: Option<Arc<BlockCache>>,
 }
 
 impl TableSetting {
@@ -366,6 +373,7 @@ impl TableSetting {
         TableSetting {
             paths: Arc::clone(&storage.paths),
             signal: None,
+            blob_cache: options.blob_cache.shared().cloned(),
             options: TableReaderOptions {
                 order: order.clone(),
                 table: options.table.to_table_options(),
@@ -389,6 +397,21 @@ impl TableSetting {
     /// The block cache that the tables use.
     pub(crate) fn cache(&self) -> Option<Arc<BlockCache>> {
         self.options.cache.clone()
+    }
+
+    /// The cache of values of blob files.
+    pub(crate) fn blob_cache(&self) -> Option<&Arc<BlockCache>> {
+        self.blob_cache.as_ref()
+    }
+
+    /// Its block cache and its blob cache, which may be one.
+    pub(crate) fn caches(&self) -> impl Iterator<Item = &Arc<BlockCache>> {
+        self.options.cache.iter().chain(&self.blob_cache)
+    }
+
+    /// Bytes of the timestamp behind each user key.
+    pub(crate) fn timestamp_size(&self) -> usize {
+        self.options.order.timestamp_size()
     }
 
     /// For a table that is not part of the database: outside of every cache.

@@ -14,167 +14,21 @@ mod beside;
 #[path = "../common/mod.rs"]
 mod common;
 mod entries;
+mod iterators;
 mod orders;
 
 use beside::{Neutral, shrink};
 use common::{Rng, copy_dir, number, remove_dir};
 use esker::{
-    CompactRangeOptions, Db, DbIterator, Env, FamilyDescriptor, FamilyHandle, FlushOptions,
-    Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    CompactRangeOptions, Db, Env, FamilyDescriptor, FamilyHandle, FlushOptions, Options,
+    ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
+use iterators::{OpenIterator, show_entry};
 use orders::{FAMILIES, Key, Map, ORDERS, State, options_of};
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-
-/// An iterator that stays open, and what it should see.
-struct OpenIterator {
-    it: DbIterator,
-    family: usize,
-    map: Arc<Map>,
-    at: Option<Key>,
-    lower: Option<Key>,
-    upper: Option<Key>,
-    tailing: bool,
-}
-
-impl OpenIterator {
-    fn above(&self, from: Bound<&Key>) -> Option<Key> {
-        let from = match (&self.lower, from) {
-            (Some(l), Bound::Unbounded) => Bound::Included(l),
-            (Some(l), Bound::Included(k)) if l > k => Bound::Included(l),
-            _ => from,
-        };
-        let found = self.map.range::<Key, _>((from, Bound::Unbounded)).next()?;
-        (self.upper.as_ref().is_none_or(|u| found.0 < u)).then(|| found.0.clone())
-    }
-
-    fn below(&self, to: Bound<&Key>) -> Option<Key> {
-        let to = match (&self.upper, to) {
-            (Some(u), Bound::Unbounded) => Bound::Excluded(u),
-            (Some(u), Bound::Included(k) | Bound::Excluded(k)) if u <= k => Bound::Excluded(u),
-            _ => to,
-        };
-        let found = self
-            .map
-            .range::<Key, _>((Bound::Unbounded, to))
-            .next_back()?;
-        (self.lower.as_ref().is_none_or(|l| found.0 >= l)).then(|| found.0.clone())
-    }
-
-    fn check(&self, what: &str) {
-        self.it.status().unwrap_or_else(|e| panic!("{what}: {e}"));
-        let seen = self.it.entry();
-        let wanted = self.at.as_ref().map(|k| (&k.1[..], &self.map[k][..]));
-        assert!(
-            seen == wanted,
-            "{what} in {}: saw {}, expected {} (bounds {:?}..{:?})",
-            FAMILIES[self.family],
-            show_entry(seen),
-            show_entry(wanted),
-            self.lower,
-            self.upper
-        );
-    }
-
-    /// Several entries at once, checked one by one.
-    fn batch(&mut self, run: &mut Rng, forward: bool) {
-        for _ in 0..=run.below(3) {
-            if self.at.is_none() {
-                return;
-            }
-            let most = 1 + run.below(20) as usize;
-            let mut seen = Vec::new();
-            let show = |k: &[u8], v: &[u8]| seen.push((k.to_vec(), v.to_vec()));
-            let count = if forward {
-                self.it.next_batch(most, show)
-            } else {
-                self.it.prev_batch(most, show)
-            };
-            assert!(count == seen.len() && count <= most);
-            for i in 0..count.max(1) {
-                let Some(at) = self.at.take() else { break };
-                self.at = if forward {
-                    self.above(Bound::Excluded(&at))
-                } else {
-                    self.below(Bound::Excluded(&at))
-                };
-                let wanted = self.at.as_ref().map(|k| (&k.1[..], &self.map[k][..]));
-                let seen = seen.get(i).map(|(k, v)| (&k[..], &v[..]));
-                assert!(
-                    seen == wanted,
-                    "entry {i} of a batch of {most} (forward: {forward}): saw {}, expected {}",
-                    show_entry(seen),
-                    show_entry(wanted)
-                );
-            }
-            self.check("after a batch");
-        }
-    }
-
-    /// One random move, checked.
-    fn step(&mut self, run: &mut Rng, target: Vec<u8>, newest: &State) {
-        let key = Key(ORDERS[self.family], target.clone());
-        let choice = run.below(12);
-        if self.tailing {
-            self.map = Arc::clone(&newest[self.family]);
-        }
-        match choice {
-            0 => {
-                self.it.seek_to_first();
-                self.at = self.above(Bound::Unbounded);
-                self.check("seek_to_first");
-            }
-            1 => {
-                self.it.seek_to_last();
-                self.at = self.below(Bound::Unbounded);
-                self.check("seek_to_last");
-            }
-            2 => {
-                self.it.seek(&target);
-                self.at = self.above(Bound::Included(&key));
-                self.check(&format!("seek {}", target.escape_ascii()));
-            }
-            3 => {
-                self.it.seek_for_prev(&target);
-                self.at = self.below(Bound::Included(&key));
-                self.check(&format!("seek_for_prev {}", target.escape_ascii()));
-            }
-            4 => self.batch(run, true),
-            5 => self.batch(run, false),
-            n => {
-                for _ in 0..=run.below(6) {
-                    let Some(at) = self.at.clone() else { return };
-                    if n % 2 == 0 {
-                        self.it.next();
-                        self.at = self.above(Bound::Excluded(&at));
-                        self.check(&format!("next after {}", at.1.escape_ascii()));
-                    } else {
-                        self.it.prev();
-                        self.at = self.below(Bound::Excluded(&at));
-                        self.check(&format!("prev before {}", at.1.escape_ascii()));
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn show_entry(entry: Option<(&[u8], &[u8])>) -> String {
-    entry.map_or_else(
-        || "nothing".to_owned(),
-        |(k, v)| {
-            let short = &v[..v.len().min(60)];
-            format!(
-                "{} = {} ({} bytes)",
-                k.escape_ascii(),
-                short.escape_ascii(),
-                v.len()
-            )
-        },
-    )
-}
 
 struct Run {
     seed: u64,
@@ -459,7 +313,9 @@ impl Run {
             Some((s, m)) => (Some(s), m),
             None => (None, Arc::clone(&self.state[f])),
         };
-        let options = ReadOptions::default();
+        let mut options = ReadOptions::default();
+        options.fill_cache = self.rng.one_in(2);
+        options.verify_checksums = self.rng.one_in(2);
         let db = self.db();
         let answers = if keys.len() == 1 {
             vec![db.get_opt(&self.handles[f], &keys[0], &options, snapshot.as_ref())]
@@ -507,6 +363,10 @@ impl Run {
         let tailing = snapshot.is_none() && self.rng.one_in(5);
         options.tailing = tailing;
         options.auto_refresh_iterator_with_snapshot = self.rng.one_in(2);
+        options.allow_unprepared_value = self.rng.one_in(3);
+        let leaves_values = options.allow_unprepared_value;
+        options.fill_cache = self.rng.one_in(2);
+        options.readahead_size = *self.rng.pick(&[0, 0, 100, 100_000]);
         let it = self
             .db()
             .iter_opt(&self.handles[f], options, snapshot.as_ref());
@@ -519,6 +379,8 @@ impl Run {
             lower,
             upper,
             tailing,
+            leaves_values,
+            checks: 0,
         };
         if self.iterators.len() >= 12 {
             let victim = self.rng.below(12) as usize;

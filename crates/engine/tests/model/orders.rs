@@ -2,7 +2,9 @@
 
 use crate::common::Rng;
 use esker::merge_operator::{Max, StringAppend, UInt64Add};
-use esker::options::{CompactionStyle, CompressionType, OptionSet};
+use esker::options::{
+    BlobCacheSource, BlockCacheSource, CompactionStyle, CompressionType, OptionSet,
+};
 use esker::{Comparator, FamilyOptions, KeyOrder};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -160,4 +162,20 @@ fn blobs(o: &mut FamilyOptions, rng: &mut Rng) {
     o.enable_blob_garbage_collection = !rng.one_in(3);
     o.blob_garbage_collection_age_cutoff = *rng.pick(&[0.0, 0.25, 0.6, 1.0]);
     o.blob_garbage_collection_force_threshold = *rng.pick(&[0.2, 0.5, 1.0]);
+    for (name, values) in [
+        ("blob_cache", &["nullptr", "2000", "200000"]),
+        (
+            "prepopulate_blob_cache",
+            &["kDisable", "kFlushOnly", "kFlushOnly"],
+        ),
+        ("blob_compaction_readahead_size", &["0", "500", "100000"]),
+    ] {
+        let value: &str = values[rng.below(3) as usize];
+        o.set(name, value).expect("an option of ours");
+    }
+    if rng.one_in(4) {
+        let shared = o.table.block_cache.make();
+        o.table.block_cache = BlockCacheSource::Shared(Arc::clone(&shared));
+        o.blob_cache = BlobCacheSource::shared_with(shared);
+    }
 }

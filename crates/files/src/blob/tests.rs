@@ -77,3 +77,109 @@ fn values_come_back_and_damage_is_found() {
         assert!(open().is_err());
     }
 }
+
+/// A file of `count` values of `len` bytes, each of its own number.
+fn numbered(count: u8, len: usize) -> (BlobFileReader, Vec<BlobIndex>) {
+    let fs = Env::in_memory().fs;
+    let file = fs.create(Path::new(PATH), Default::default());
+    let compressor = Compressor::new(Codec::None, CompressionOptions::default(), None);
+    let (number, family) = (FileNo(1), FamilyId(2));
+    let mut builder = BlobFileBuilder::new(
+        file.expect("creates"),
+        number,
+        family,
+        compressor.expect("a compressor"),
+    )
+    .expect("starts");
+    let add = |n: u8| builder.add(&[n], &vec![n; len]).expect("adds");
+    let indexes = (0..count).map(add).collect();
+    builder.finish().expect("finishes");
+    let reader = BlobFileReader::open(&*fs, Path::new(PATH), number, family);
+    (reader.expect("opens"), indexes)
+}
+
+#[test]
+fn several_values_are_shown_by_their_places_among_the_requests() {
+    for (len, verify) in [(100, true), (100, false), (70_000, true), (5_000, true)] {
+        let (reader, indexes) = numbered(100, len);
+        let wanted = [7u8, 3, 99, 4, 3, 0, 50];
+        let keys: Vec<_> = wanted.iter().map(|n| [*n]).collect();
+        let requests: Vec<_> = keys
+            .iter()
+            .map(|key| BlobRequest {
+                user_key: key,
+                timestamp_size: 0,
+                index: &indexes[usize::from(key[0])],
+                verify,
+            })
+            .collect();
+        let mut found = vec![None; wanted.len()];
+        let bytes = reader.read_many(&requests, |at, value| {
+            assert!(found[at].replace(value.expect("reads")).is_none());
+        });
+        for (n, value) in wanted.iter().zip(found) {
+            assert_eq!(value, Some(vec![*n; len]));
+        }
+        let least = 6 * if verify { len + 33 } else { len };
+        assert!(bytes >= least, "{bytes}");
+    }
+}
+
+#[test]
+fn one_wrong_request_fails_alone() {
+    let (reader, indexes) = numbered(10, 100);
+    let request = |user_key, n: usize| BlobRequest {
+        user_key,
+        timestamp_size: 0,
+        index: &indexes[n],
+        verify: true,
+    };
+    let beyond = BlobIndex::blob(FileNo(1), 1 << 40, 100, 0);
+    let requests = [
+        request(&[2], 2),
+        request(&[9], 3),
+        BlobRequest {
+            index: &beyond,
+            ..request(&[4], 4)
+        },
+        request(&[5], 5),
+    ];
+    let mut found = Vec::new();
+    reader.read_many(&requests, |at, value| found.push((at, value.is_ok())));
+    found.sort_unstable();
+    assert_eq!(found, [(0, true), (1, false), (2, false), (3, true)]);
+}
+
+#[test]
+fn windows_open_when_values_come_in_a_row() {
+    let (reader, indexes) = numbered(100, 1_000);
+    let mut out = Vec::new();
+    let mut read = |ahead: &mut BlobReadAhead, n: u8| {
+        let request = BlobRequest {
+            user_key: &[n],
+            timestamp_size: 0,
+            index: &indexes[usize::from(n)],
+            verify: true,
+        };
+        let bytes = ahead.read(&reader, &request, &mut out).expect("reads");
+        assert_eq!(out, vec![n; 1_000]);
+        bytes
+    };
+    let mut ahead = BlobReadAhead::new(0);
+    assert_eq!([0, 1].map(|n| read(&mut ahead, n)), [1_033, 1_033]);
+    assert_eq!(read(&mut ahead, 2), 16 << 10);
+    assert_eq!([3, 4, 16].map(|n| read(&mut ahead, n)), [0; 3]);
+    assert_eq!(read(&mut ahead, 17), 32 << 10, "twice as much");
+    // Back and far away, it begins anew.
+    assert_eq!([20, 17, 90].map(|n| read(&mut ahead, n)), [0, 0, 1_033]);
+    ahead.clear();
+    assert_eq!(read(&mut ahead, 91), 1_033);
+    let mut fixed = BlobReadAhead::new(5_000);
+    assert_eq!(read(&mut fixed, 50), 5_000);
+    assert_eq!(read(&mut fixed, 51), 0);
+    assert_eq!(read(&mut fixed, 10), 5_000);
+    // Nothing is read beyond the last record.
+    assert_eq!(read(&mut fixed, 99), 1_033);
+    let mut small = BlobReadAhead::new(1_000);
+    assert_eq!([5, 6].map(|n| read(&mut small, n)), [1_033; 2]);
+}

@@ -1,4 +1,4 @@
-//! Values of the block cache, and their keys.
+//! Values of the block cache, and their keys. Values of blob files may be among them.
 
 use super::filter_block::FilterBlock;
 use esker_cache::{Cache, CacheKey, Pinned};
@@ -14,7 +14,7 @@ pub type BlockCache = Cache<CachedBlock>;
 /// A block that stays in memory as long as this lives, in the cache or not.
 pub(super) type SharedBlock = Pinned<CachedBlock>;
 
-/// A block in the form in which it is used.
+/// A block, or a value of a blob file, in the form in which it is used.
 #[derive(Debug)]
 pub enum CachedBlock {
     /// A data block.
@@ -23,6 +23,8 @@ pub enum CachedBlock {
     Index(IndexBlock),
     /// The bytes of a filter or of a partition of one.
     Filter(FilterBlock),
+    /// A value of a blob file.
+    Blob(Vec<u8>),
 }
 
 static NO_BLOCK: Block = Block::empty();
@@ -43,6 +45,14 @@ impl CachedBlock {
             _ => None,
         }
     }
+    /// The value of a blob file.
+    #[inline]
+    pub fn blob(&self) -> Option<&[u8]> {
+        match self {
+            CachedBlock::Blob(value) => Some(value),
+            _ => None,
+        }
+    }
     /// Charge of the cache: the memory that is held, or will be once the block is in use.
     pub fn charge(&self) -> usize {
         match self {
@@ -58,6 +68,7 @@ impl CachedBlock {
             CachedBlock::Data(block) => block.memory(usable_size),
             CachedBlock::Index(index) => index.memory(usable_size),
             CachedBlock::Filter(filter) => usable_size(filter.bytes.capacity()),
+            CachedBlock::Blob(value) => usable_size(value.capacity()),
         };
         size_of::<CachedBlock>() + behind
     }

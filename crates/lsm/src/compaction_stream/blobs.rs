@@ -67,7 +67,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
         let resolver = Arc::clone(&self.options.resolver);
         let mut value = std::mem::take(&mut self.blob_buf);
         value.clear();
-        let read = resolver.blob(self.user_key(), self.value(), &mut value);
+        let read = resolver.blob(self.bare_key(), self.value(), &mut value);
         self.blob_buf = value;
         read?;
         let bytes = self.blob_buf.len() as u64;

@@ -51,7 +51,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
         let mut blob = Vec::new();
         self.options
             .resolver
-            .blob(user, self.input.value(), &mut blob)?;
+            .blob(self.bare_key(), self.input.value(), &mut blob)?;
         self.counters.num_blobs_read += 1;
         self.counters.total_blob_bytes_read += blob.len() as u64;
         self.value_buf.clear();

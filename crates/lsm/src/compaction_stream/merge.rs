@@ -148,11 +148,11 @@ impl<C: Cursor> CompactionStream<'_, C> {
                 ValueType::Value
             }
             ValueType::BlobIndex => {
-                self.options.resolver.blob(
-                    user_key(&self.current_key),
-                    value,
-                    &mut self.merge.base,
-                )?;
+                let ts = self.options.order.timestamp_size();
+                let bare = timestamp::bare(user_key(&self.current_key), ts);
+                self.options
+                    .resolver
+                    .blob(bare, value, &mut self.merge.base)?;
                 self.counters.num_blobs_read += 1;
                 self.counters.total_blob_bytes_read += self.merge.base.len() as u64;
                 ValueType::Value

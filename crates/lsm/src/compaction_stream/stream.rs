@@ -273,6 +273,11 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
         user_key(&self.current_key)
     }
 
+    /// The user key without its timestamp.
+    pub(super) fn bare_key(&self) -> &[u8] {
+        timestamp::bare(self.user_key(), self.options.order.timestamp_size())
+    }
+
     /// The sequence of the current entry.
     #[inline]
     pub fn seq(&self) -> Seq {

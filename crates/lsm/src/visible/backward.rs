@@ -173,7 +173,7 @@ impl<C: Cursor> VisibleCursor<C> {
     fn show_backward(&mut self, state: State, newest_first: bool) -> Result<bool> {
         match state {
             State::Absent => return Ok(false),
-            State::Base(kind) if self.operands.is_empty() => self.settle_saved(kind)?,
+            State::Base(kind) if self.operands.is_empty() => self.settle_shown(kind)?,
             State::Base(kind) => self.merge_saved(Some(kind), newest_first)?,
             State::Operands => self.merge_saved(None, newest_first)?,
         }

@@ -453,6 +453,52 @@ impl<C: Cursor> VisibleCursor<C> {
         true
     }
 
+    /// As [`Self::settle_saved`], for an entry that is to be shown: where the reader allows it, a
+    /// value in a blob file stays unread. Its index waits in `saved_entity`, and `kind` says so.
+    pub(super) fn settle_shown(&mut self, kind: ValueType) -> Result<()> {
+        if kind != ValueType::BlobIndex || !self.options.unprepared {
+            return self.settle_saved(kind);
+        }
+        self.kind = kind;
+        std::mem::swap(&mut self.saved_value, &mut self.saved_entity);
+        if !seeded(Bug::UnpreparedValueKept) {
+            self.saved_value.clear();
+        }
+        Ok(())
+    }
+
+    /// Returns whether the value of the current entry is in a blob file and was not read.
+    pub fn is_unprepared(&self) -> bool {
+        self.kind == ValueType::BlobIndex && self.valid()
+    }
+
+    /// Reads the value of the current entry where it was left in its blob file. False, and no
+    /// longer valid, when that fails; true for other entries.
+    pub fn prepare_value(&mut self) -> bool {
+        if !self.is_unprepared() {
+            return self.valid();
+        }
+        self.kind = ValueType::Value;
+        if seeded(Bug::UnpreparedValueKept) && !self.saved_value.is_empty() {
+            return true;
+        }
+        let bare = &self.saved_key[..self.saved_key.len().saturating_sub(self.ts)];
+        let (index, out) = (&self.saved_entity, &mut self.saved_value);
+        match self.options.blob(bare, index, out) {
+            Ok(()) => true,
+            Err(e) => {
+                self.fail(e);
+                false
+            }
+        }
+    }
+
+    /// Reads values in blob files with each move from now on, and that of the current entry.
+    pub fn prepare_values(&mut self) {
+        self.options.unprepared = false;
+        self.prepare_value();
+    }
+
     /// Turns stored bytes of `kind` in `saved_value` into what the user reads; fills
     /// `saved_entity`.
     pub(super) fn settle_saved(&mut self, kind: ValueType) -> Result<()> {

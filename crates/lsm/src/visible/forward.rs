@@ -256,7 +256,7 @@ impl<C: Cursor> VisibleCursor<C> {
         self.saved_key.extend_from_slice(user_key(self.child.key()));
         self.saved_value.clear();
         self.saved_value.extend_from_slice(self.child.value());
-        match self.settle_saved(kind) {
+        match self.settle_shown(kind) {
             Ok(()) => self.at = At::ChildKey,
             Err(e) => self.fail(e),
         }

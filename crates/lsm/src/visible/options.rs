@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// Fetches values that are not in the tree itself.
 pub trait ValueResolver: Send + Sync {
-    /// Appends to `out` (which is empty) the value that the encoded blob `index` of `user_key`
-    /// points at.
+    /// Puts the value that the encoded blob `index` of `user_key` points at into `out`, which is
+    /// empty. The key is without its timestamp.
     fn blob(&self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()>;
 }
 
@@ -66,6 +66,9 @@ pub struct VisibleOptions {
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// Reads blobs; without one a blob index is an error.
     pub resolver: Option<Arc<dyn ValueResolver>>,
+    /// Leaves values in blob files unread until `VisibleCursor::prepare_value`. Not where versions
+    /// are shown one by one.
+    pub unprepared: bool,
 }
 
 impl VisibleOptions {
@@ -87,6 +90,7 @@ impl VisibleOptions {
             known: None,
             merge_operator: None,
             resolver: None,
+            unprepared: false,
         }
     }
 

@@ -6,6 +6,9 @@
 //! `compressed_secondary_cache://capacity=...;compression_type=...`. Programs give one that they
 //! share. A later text takes the place of an object given before, as everywhere in
 //! options; `null` brings back the default, a clock of 32 MB.
+//!
+//! `blob_cache` has the same forms, and `nullptr`, its default, for none: each family then makes a
+//! cache of its own.
 
 use super::value::OptionValue;
 use esker_cache::{CacheKind, CacheOptions};
@@ -126,6 +129,54 @@ impl OptionValue for BlockCacheSource {
             limits.capacity.parse_into(text)?;
             BlockCacheSource::Own(limits)
         };
+        Ok(())
+    }
+}
+
+/// Whose cache holds a family's values of blob files: `None` for no cache.
+#[derive(Clone, Debug, Default)]
+pub struct BlobCacheSource(pub Option<BlockCacheSource>);
+
+impl BlobCacheSource {
+    /// A cache that other families and databases use too; it may be their block cache.
+    pub fn shared_with(cache: Arc<BlockCache>) -> Self {
+        BlobCacheSource(Some(BlockCacheSource::Shared(cache)))
+    }
+
+    /// The cache, once there is one.
+    pub fn shared(&self) -> Option<&Arc<BlockCache>> {
+        match &self.0 {
+            Some(BlockCacheSource::Shared(cache)) => Some(cache),
+            _ => None,
+        }
+    }
+
+    /// Makes the cache where only its limits are given.
+    pub fn make(&mut self) {
+        if let Some(source) = &self.0
+            && self.shared().is_none()
+        {
+            *self = Self::shared_with(source.make());
+        }
+    }
+}
+
+impl OptionValue for BlobCacheSource {
+    const TYPE: &'static str = BlockCacheSource::TYPE;
+
+    fn print(&self) -> String {
+        let none = || "nullptr".to_owned();
+        self.0.as_ref().map_or_else(none, BlockCacheSource::print)
+    }
+
+    fn parse_into(&mut self, text: &str) -> Result<()> {
+        *self = BlobCacheSource(if text.starts_with("null") {
+            None
+        } else {
+            let mut source = BlockCacheSource::default();
+            source.parse_into(text)?;
+            Some(source)
+        });
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! The options of a column family, by RocksDB's names.
 
+use super::block_cache::BlobCacheSource;
 use super::catalogue::option_table;
 use super::collector::TablePropertiesCollectorFactory;
 use super::nested::CompressionSettings;
@@ -180,20 +181,21 @@ esker_lsm::picker_options! { option_table
     blob_garbage_collection_age_cutoff: f64 = 0.25, Live, Blobs, Both, AnyTime;
     /// Share of garbage in them that starts a compaction.
     blob_garbage_collection_force_threshold: f64 = 1.0, Live, Blobs, Both, AnyTime;
-    /// Readahead in blob files during compactions.
-    blob_compaction_readahead_size: u64 = 0, Accepted("compactions read blobs one by one"), Blobs, Both, AnyTime;
+    /// Readahead in blob files during compactions; 0 for one that follows their reads.
+    blob_compaction_readahead_size: u64 = 0, Live, Blobs, Both, AnyTime;
     /// First level whose values go into blob files.
     blob_file_starting_level: i32 = 0, Live, Blobs, Both, AnyTime;
     /// Fresh blobs that go into the blob cache.
-    prepopulate_blob_cache: PrepopulateBlobCache = PrepopulateBlobCache::Disable, Accepted("blobs are read without a cache of their own"), Blobs, Both, AnyTime;
+    prepopulate_blob_cache: PrepopulateBlobCache = PrepopulateBlobCache::Disable, Live, Blobs, Both, AnyTime;
     /// Writes large values to blob files before the flush.
     enable_blob_direct_write: bool = false, Refused("only flushes and compactions write blob files"), Blobs, New, AtOpen;
     /// Blob files that are written side by side.
     blob_direct_write_partitions: u32 = 1, Accepted("only with enable_blob_direct_write"), Blobs, New, AtOpen;
     /// How values are spread over those files.
     blob_direct_write_partition_strategy: String = "nullptr".into(), Refused("only flushes and compactions write blob files"), Blobs, Unprinted, AtOpen;
-    /// A cache for blobs.
-    blob_cache: String = "nullptr".into(), Accepted("blobs are read without a cache of their own"), Blobs, Unprinted, AtOpen;
+    /// A cache for blobs: a size, limits in braces, or an object that the program shares, which may
+    /// be its block cache; its entries are the first to go there.
+    blob_cache: BlobCacheSource = BlobCacheSource::default(), Live, Blobs, Unprinted, AtOpen;
     /// Settings of plain tables.
     plain_table_factory: String = String::new(), Accepted("as table_factory=PlainTable"), Table, Unprinted, AtOpen;
     /// Collectors of properties of the application's own.

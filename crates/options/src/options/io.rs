@@ -148,7 +148,8 @@ pub struct ReadOptions {
     /// Deletes files that the iterator held in the background rather than in the caller's thread.
     /// They always are.
     pub background_purge_on_iterator_cleanup: bool,
-    /// Lets the value be loaded only when it is asked for. A permission that is not made use of.
+    /// Lets an iterator leave values of blob files unread until `DbIterator::prepare_value`, and
+    /// show them as empty before. Iterators that have no such call read them at once.
     pub allow_unprepared_value: bool,
     /// User timestamp up to which versions are seen.
     pub timestamp: Option<Vec<u8>>,

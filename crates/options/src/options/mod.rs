@@ -49,7 +49,7 @@ pub use crate::enums::{
     DataBlockIndexType, IndexShortening, IndexType, InfoLogLevel, MemtableKind, PinningTier,
     PrepopulateBlobCache, PrepopulateBlockCache, TableFormat, Temperature, WalRecoveryMode,
 };
-pub use block_cache::BlockCacheSource;
+pub use block_cache::{BlobCacheSource, BlockCacheSource};
 pub use builder::{
     Admission, Compaction, Compression, Durability, Jobs, Leveled, Memory, Observe, Settings,
     Table, Universal, Wal,

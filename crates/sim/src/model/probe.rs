@@ -55,6 +55,7 @@ impl HeldIterators {
             let db = session.db().map_err(|e| broken("iterator", &e))?;
             let mut options = ReadOptions::default();
             options.total_order_seek = true;
+            options.allow_unprepared_value = self.rng.one_in(2);
             let it = db.iter_opt(&handle, options, None);
             self.held.push((it, name, map));
         } else if !self.held.is_empty() && self.rng.one_in(4) {
@@ -72,6 +73,7 @@ impl HeldIterators {
 fn walk(it: &mut DbIterator, map: &Map) -> Result<bool> {
     it.seek_to_first();
     for (k, v) in map {
+        it.prepare_value();
         if it.entry() != Some((k.as_slice(), v.as_slice())) {
             return it.status().map(|()| false);
         }
@@ -197,6 +199,11 @@ fn reads(
         options.prefix_same_as_start = prefixes && rng.one_in(2);
         options.total_order_seek = !options.prefix_same_as_start;
         options.async_io = rng.one_in(2);
+        if session.history.settings.has_blobs() {
+            options.allow_unprepared_value = rng.one_in(2);
+            options.readahead_size = *rng.pick(&[0, 0, 50, 1000]);
+            options.fill_cache = rng.one_in(2);
+        }
         let by_prefix = options.prefix_same_as_start;
         let mut it = db.iter_opt(handle, options, snapshot);
         if !forward(&mut it, map, &key, by_prefix).map_err(|e| broken("seek", &e))? {
@@ -246,6 +253,7 @@ fn forward(it: &mut DbIterator, map: &Map, key: &[u8], by_prefix: bool) -> Resul
         if !inside(k) {
             break;
         }
+        it.prepare_value();
         if it.entry() != Some((k.as_slice(), v.as_slice())) {
             return it.status().map(|()| false);
         }
@@ -267,6 +275,7 @@ fn turn(it: &mut DbIterator, map: &Map) -> Result<bool> {
         return Ok(true);
     };
     it.prev();
+    it.prepare_value();
     let before = map.range(..at).next_back();
     let is_right = it.entry() == before.map(|(k, v)| (k.as_slice(), v.as_slice()));
     it.status().map(|()| is_right)
@@ -275,6 +284,7 @@ fn turn(it: &mut DbIterator, map: &Map) -> Result<bool> {
 fn backward(it: &mut DbIterator, map: &Map, key: &[u8]) -> Result<bool> {
     it.seek_for_prev(key);
     for (k, v) in map.range(..=key.to_vec()).rev().take(FAR) {
+        it.prepare_value();
         if it.entry() != Some((k.as_slice(), v.as_slice())) {
             return it.status().map(|()| false);
         }

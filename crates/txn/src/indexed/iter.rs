@@ -81,7 +81,7 @@ impl MergedIterator {
         let lower = options.and_then(|o| o.iterate_lower_bound.clone());
         let upper = options.and_then(|o| o.iterate_upper_bound.clone());
         MergedIterator {
-            base,
+            base: base.with_prepared_values(),
             batch: KeyCursor::new(batch, id_of(family), lower, upper),
             family: family.cloned(),
             order,

@@ -264,13 +264,19 @@ impl Opening {
             Arc::clone(wal_link),
             folded.max_family,
         );
+        let tables = Arc::new(Tables::new(env.clone(), &self.db));
         Trees {
             services: Arc::clone(services),
             families,
             store,
             numbers,
-            tables: Arc::new(Tables::new(env.clone(), &self.db)),
-            blobs: Blobs::new(env.clone(), services.statistics.clone()),
+            blobs: Blobs::new(
+                env.clone(),
+                services.statistics.clone(),
+                &self.db,
+                tables.salt(),
+            ),
+            tables,
             obsolete_files,
             options_files: Mutex::new(Rank::LEAF, Vec::new()),
         }

@@ -33,6 +33,7 @@ fn role(block: &CachedBlock) -> usize {
         CachedBlock::Data(_) => 0,
         CachedBlock::Filter(_) => 1,
         CachedBlock::Index(_) => 4,
+        CachedBlock::Blob(_) => 11,
     }
 }
 

@@ -17,10 +17,10 @@ fn owners(core: &Core) -> [(&'static str, u64); 7] {
         let view = family.view();
         memtables += (view.memtable_bytes() + view.history_bytes()) as u64;
         readers += tables::reader_memory(core, &view.version);
-        if let Some(cache) = family.reading.cache()
-            && !caches.iter().any(|known| Arc::ptr_eq(known, &cache))
-        {
-            caches.push(cache);
+        for cache in family.reading.caches() {
+            if !caches.iter().any(|known| Arc::ptr_eq(known, cache)) {
+                caches.push(Arc::clone(cache));
+            }
         }
     }
     let blocks = caches.iter().map(|cache| cache.memory(CachedBlock::memory));

@@ -105,7 +105,7 @@ const fn counter(
 
 use NumberOf as Of;
 
-pub(super) const NUMBERS: [NumberProperty; 47] = [
+pub(super) const NUMBERS: [NumberProperty; 50] = [
     row("num-immutable-mem-table", Of::Family, |s| {
         Some(s.view.immutable.len() as u64)
     }),
@@ -235,6 +235,15 @@ pub(super) const NUMBERS: [NumberProperty; 47] = [
     row("block-cache-pinned-usage", Of::Asked, |s| {
         cache(s.family, BlockCache::pinned_usage)
     }),
+    row("blob-cache-capacity", Of::Asked, |s| {
+        blob_cache(s.family, BlockCache::capacity)
+    }),
+    row("blob-cache-usage", Of::Asked, |s| {
+        blob_cache(s.family, BlockCache::usage)
+    }),
+    row("blob-cache-pinned-usage", Of::Asked, |s| {
+        blob_cache(s.family, BlockCache::pinned_usage)
+    }),
     row("num-blob-files", Of::Family, |s| {
         Some(s.view.version.blob_files().len() as u64)
     }),
@@ -296,6 +305,10 @@ fn blob_bytes(view: &View) -> u64 {
 
 fn cache(family: &Family, figure: fn(&BlockCache) -> usize) -> Option<u64> {
     family.reading.cache().map(|c| figure(&c) as u64)
+}
+
+fn blob_cache(family: &Family, figure: fn(&BlockCache) -> usize) -> Option<u64> {
+    family.reading.blob_cache().map(|c| figure(c) as u64)
 }
 
 /// Entries of memtables and tables, less twice the deletions.

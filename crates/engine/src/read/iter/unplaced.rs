@@ -65,6 +65,15 @@ impl LazyCursor {
         }
     }
 
+    /// Shows the cursors, placed or not, to `change`.
+    pub(super) fn change(&mut self, change: impl FnOnce(&mut IteratorCursors)) {
+        if let Some(cursors) = self.cursors.get_mut() {
+            change(cursors);
+        } else if let Some(Some(Ok(cursors))) = self.first.get_mut() {
+            change(cursors);
+        }
+    }
+
     /// Takes the cursors out.
     pub(super) fn take(&mut self) -> Option<FirstEntry> {
         let before = self.cursors.take();

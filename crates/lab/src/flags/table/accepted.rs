@@ -21,18 +21,18 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Int "delete_obsolete_files_period_micros" = "0", Fate::Accepted("RocksDB 11 ignores it, too"),
         "";
     Int "disable_seek_compaction" = "0", Fate::Accepted("RocksDB 11 ignores it, too"), "";
-    Bool "use_blob_cache" = "false", Fate::Accepted("blobs are read without a cache of their own"),
+    Bool "use_blob_cache" = "false", Fate::Accepted("the option blob_cache takes a size, and prepopulate_blob_cache its name"),
         "";
     Bool "use_shared_block_and_blob_cache" = "true",
-        Fate::Accepted("blobs are read without a cache of their own"), "";
+        Fate::Accepted("the option blob_cache takes a size, and prepopulate_blob_cache its name"), "";
     Int "blob_cache_size" = "8388608",
-        Fate::Accepted("blobs are read without a cache of their own"), "";
+        Fate::Accepted("the option blob_cache takes a size, and prepopulate_blob_cache its name"), "";
     Int "blob_cache_numshardbits" = "6",
-        Fate::Accepted("blobs are read without a cache of their own"), "";
+        Fate::Accepted("the option blob_cache takes a size, and prepopulate_blob_cache its name"), "";
     Int "prepopulate_blob_cache" = "0",
-        Fate::Accepted("blobs are read without a cache of their own"), "";
+        Fate::Accepted("the option blob_cache takes a size, and prepopulate_blob_cache its name"), "";
     Bool "charge_blob_cache" = "false",
-        Fate::Accepted("blobs are read without a cache of their own"), "";
+        Fate::Accepted("the option blob_cache takes a size, and prepopulate_blob_cache its name"), "";
     Bool "io_uring_enabled" = "true",
         Fate::Accepted("the option background_io selects how large reads and writes are carried out"), "";
     Bool "optimize_multiget_for_io" = "true",
