@@ -191,7 +191,8 @@ fn commits_by_name_bring_their_sections() -> Result<()> {
     let mut section = batch(&[("k", "prepared")]);
     section.merge(b"m", b"1")?;
     let none = WriteBatch::new();
-    let mut commit = batch(&[("with", "it")]);
+    // The commit-time batch is in the record of the commit, and comes before the section.
+    let mut commit = batch(&[("with", "it"), ("k", "at commit")]);
     commit.mark_commit(b"one")?;
     let mut undo = WriteBatch::new();
     undo.mark_rollback(b"two")?;
@@ -209,9 +210,9 @@ fn commits_by_name_bring_their_sections() -> Result<()> {
             )?,
             record(3, Some(("three", batch(&[("k", "later")]))), &none)?,
             record(3, None, &commit)?,
-            record(6, None, &undo)?,
-            record(6, None, &unknown)?,
-            record(6, None, &batch(&[("last", "1")]))?,
+            record(7, None, &undo)?,
+            record(7, None, &unknown)?,
+            record(7, None, &batch(&[("last", "1")]))?,
         ],
     )?;
     let reader = Db::open_read_only(&at, options())?;
@@ -223,7 +224,7 @@ fn commits_by_name_bring_their_sections() -> Result<()> {
     assert_eq!(text(&db, "with").as_deref(), Some("it"));
     assert_eq!(text(&db, "p").as_deref(), Some("1"));
     assert_eq!(text(&db, "last").as_deref(), Some("1"));
-    assert_eq!(db.latest_sequence_number(), 6);
+    assert_eq!(db.latest_sequence_number(), 7);
     let found = db.take_prepared_transactions();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].0, b"three");

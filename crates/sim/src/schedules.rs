@@ -8,6 +8,7 @@
 //!
 //! Used by one thread; the threads of a scenario belong to its schedule.
 
+mod lock_waits;
 mod trees;
 
 use crate::disk::SimFs;
@@ -62,6 +63,7 @@ const SCENARIOS: &[(&str, &[Area], Scenario)] = &[
     ("cache", &[Area::Reading], cache),
     ("closing", &[Area::Threads], closing),
     ("locks", &[Area::Transactions], locks),
+    ("lock waits", &[Area::Transactions], lock_waits::lock_waits),
     ("optimistic", &[Area::Transactions], optimistic),
 ];
 

@@ -208,8 +208,16 @@ catalogue! {
     IngestBesideMemtable, "ingest-beside-memtable", Model, Ingestion, "A file is ingested under memtables that hold its keys.";
     IngestNotSynced, "ingest-not-synced", Crashes, Ingestion, "An ingested copy is listed before it is synced.";
     PreparedLeftBehind, "prepared-left-behind", Crashes, Transactions, "A prepared transaction stays in a log that goes.";
+    CommitTimeBatchAlone, "commit-time-batch-alone", Crashes, Transactions,
+        "The batch that belongs to a commit is written before the commit, on its own.";
+    CommitTimeBatchLate, "commit-time-batch-late", Crashes, Transactions,
+        "A commit is written without the batch that belongs to it, which follows.";
     RowLockForgotten, "row-lock-forgotten", Schedules, Transactions, "A pessimistic transaction does not lock what it reads for update.";
     RowWaiterLeft, "row-waiter-left", Schedules, Transactions, "The release of a row lock wakes no waiter.";
+    RowWaiterQueued, "row-waiter-queued", Schedules, Transactions,
+        "A waiter whose wait the application ended stays in the queue of the row lock.";
+    LockWaitUnderStripe, "lock-wait-under-stripe", Schedules, Transactions,
+        "The application's hook of lock waits is called under the lock of the stripe.";
     OptimisticUnchecked, "optimistic-unchecked", Schedules, Transactions, "An optimistic commit does not look for newer writes.";
     FamilyBeforeOptions, "family-before-options", Crashes, Manifest, "A family is in the MANIFEST before its options are in OPTIONS.";
     OptionsNotSynced, "options-not-synced", Crashes, Manifest, "The file that becomes OPTIONS is not synced.";

@@ -35,6 +35,20 @@ pub(crate) fn not_prepared() -> Error {
 }
 
 #[cold]
+pub(crate) fn commit_time_batch() -> Error {
+    Error::invalid_argument("Commit-time batch contains values that will not be committed.")
+}
+
+/// Write policies other than `Committed` have no room for it in general.
+#[cold]
+pub(crate) fn commit_time_batch_of_policy() -> Error {
+    Error::invalid_argument(
+        "Commit-time-batch can only be used if use_only_the_last_commit_time_batch_for_recovery is \
+         true",
+    )
+}
+
+#[cold]
 pub(crate) fn no_save_point() -> Error {
     Error::not_found("")
 }

@@ -47,8 +47,8 @@ pub use optimistic_db::{
     ValidatePolicy,
 };
 pub use pessimistic::{
-    DeadlockInfo, DeadlockPath, KeyLock, LockTimeout, TransactionDbOptions, TransactionOptions,
-    WritePolicy,
+    DeadlockInfo, DeadlockPath, KeyLock, LockTimeout, LockWait, LockWaitEnd, LockWaitHook,
+    TransactionDbOptions, TransactionOptions, WritePolicy,
 };
 pub use retry::RetryOptions;
 pub use state::TransactionState;

@@ -9,6 +9,8 @@ pub(crate) const BATCH: Rank = Rank::new(2, "indexed batch");
 pub(crate) const LOCK_MAPS: Rank = Rank::new(3, "lock maps").brief();
 /// One stripe of a lock table.
 pub(crate) const STRIPE: Rank = Rank::new(4, "lock stripe").brief();
+/// Those who wait for any lock of a stripe to go, where their number is limited.
+pub(crate) const AT_LIMIT: Rank = Rank::new(5, "waits at the limit of locks").brief();
 /// The transactions that may expire.
 pub(crate) const EXPIRABLE: Rank = Rank::new(5, "expirable transactions").brief();
 /// The graph of waits.

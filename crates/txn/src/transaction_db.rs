@@ -137,6 +137,7 @@ impl TransactionDb {
             options.max_num_locks,
             options.max_num_deadlocks as usize,
             Arc::clone(&db.env().clock),
+            options.lock_waits.clone(),
         );
         TransactionDb(Arc::new(TransactionDbState {
             db,
@@ -239,6 +240,12 @@ impl TransactionDb {
     /// The locks that are held, by family and key.
     pub fn lock_status(&self) -> Vec<KeyLock> {
         self.0.locks.all()
+    }
+
+    /// The lock that the transaction of this number waits for, with those who hold it; `None` when
+    /// it waits for none. Looks through all locks.
+    pub fn waiting_for(&self, transaction: u64) -> Option<KeyLock> {
+        self.0.locks.waited_for_by(transaction)
     }
 
     /// The deadlocks that were found last, the latest first.

@@ -50,9 +50,50 @@ impl Db {
         batch: &WriteBatch,
         options: &WriteOptions,
     ) -> Result<()> {
+        self.commit_prepared(name, None, batch, options)
+    }
+
+    /// As [`Db::commit_transaction`], with writes that were not prepared: those of `at_commit` come
+    /// before those of `batch` and are in the same record of the log, so that a crash leaves both
+    /// or neither.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options, WriteBatch, WriteOptions};
+    ///
+    /// let options = Options::new().create_if_missing(true).set("allow_2pc", "true")?;
+    /// let db = Db::open(dir.path(), options)?;
+    /// let (mut batch, mut at_commit) = (WriteBatch::new(), WriteBatch::new());
+    /// batch.put(b"row", b"1")?;
+    /// db.prepare_transaction(b"first", &batch, &WriteOptions::default())?;
+    /// at_commit.put(b"position", b"42")?;
+    /// db.commit_transaction_with(b"first", &at_commit, &batch, &WriteOptions::default())?;
+    /// assert_eq!(db.get("position")?.as_deref(), Some(&b"42"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn commit_transaction_with(
+        &self,
+        name: &[u8],
+        at_commit: &WriteBatch,
+        batch: &WriteBatch,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.commit_prepared(name, Some(at_commit), batch, options)
+    }
+
+    fn commit_prepared(
+        &self,
+        name: &[u8],
+        at_commit: Option<&WriteBatch>,
+        batch: &WriteBatch,
+        options: &WriteOptions,
+    ) -> Result<()> {
         self.core().check_open_for_writes()?;
         let recorded = self.reads().operations.begin_write();
-        let done = self.core().writes.write_committed(options, name, batch);
+        let writes = &self.core().writes;
+        let done = writes.write_committed(options, name, at_commit, batch);
         if let Some(start) = recorded {
             let family = || self.family_of(batch);
             (self.reads().operations).end(OperationKind::Write, start, family);

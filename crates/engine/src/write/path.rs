@@ -29,6 +29,7 @@ use crate::options::WriteOptions;
 use crate::runtime::callback::{self, Callback};
 use esker_format::Seq;
 use esker_format::batch::WriteBatch;
+use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -209,19 +210,28 @@ impl WritePath {
         Ok(())
     }
 
-    /// Writes `batch` and undoes the section of the prepared transaction `name`, in one record of
-    /// the log.
+    /// Writes `at_commit` and then `batch`, and undoes the section of the prepared transaction
+    /// `name`, in one record of the log.
     pub(crate) fn write_committed(
         &self,
         options: &WriteOptions,
         name: &[u8],
+        at_commit: Option<&WriteBatch>,
         batch: &WriteBatch,
     ) -> Result<()> {
         self.log.health.check_writable()?;
-        let ignore_missing = options.ignore_missing_column_families;
-        let touched = self.memtables.check_families(batch, ignore_missing)?;
-        let mut whole = WriteBatch::with_capacity(batch.data_size() + name.len() + 8);
+        let extra = at_commit.map_or(0, WriteBatch::data_size);
+        let mut whole = WriteBatch::with_capacity(batch.data_size() + extra + name.len() + 8);
+        if let Some(at_commit) = at_commit {
+            if seeded(Bug::CommitTimeBatchAlone) {
+                self.write_batch(options, &mut at_commit.clone())?;
+            } else if !seeded(Bug::CommitTimeBatchLate) {
+                whole.append(at_commit, false)?;
+            }
+        }
         whole.append(batch, false)?;
+        let ignore_missing = options.ignore_missing_column_families;
+        let touched = self.memtables.check_families(&whole, ignore_missing)?;
         whole.mark_rollback(name)?;
         // The section is in the log, so its end has to be there too.
         let mut options = *options;
@@ -232,7 +242,13 @@ impl WritePath {
             .log_group(self, &mut log, &options, Some(&mut whole))?;
         self.log.prepared.remove(name);
         let duty = log.release(group.is_long());
-        self.queue.complete(self, group, Some(&whole), duty)
+        self.queue.complete(self, group, Some(&whole), duty)?;
+        match at_commit {
+            Some(late) if seeded(Bug::CommitTimeBatchLate) => {
+                self.write_batch(&options, &mut late.clone())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Undoes the section of the prepared transaction `name`.

@@ -3,9 +3,10 @@
 //!
 //! A section of the log holds the records of a prepared transaction between a begin and an end with
 //! its name. Here a commit writes the records once more, with a record that undoes the section, in
-//! one batch: what is committed needs no section, and a log can go as soon as its data is in
-//! tables. What is still prepared is written into each new log at its start, so that the newest log
-//! has all of it. Recovery also understands a commit by name, as RocksDB writes it.
+//! one batch, in which the commit-time batch comes first: what is committed needs no section, and a
+//! log can go as soon as its data is in tables. What is still prepared is written into each new log
+//! at its start, so that the newest log has all of it. Recovery also understands a commit by name,
+//! as RocksDB writes it.
 //!
 //! Thread-safety: [`PreparedTransactions`] changes under the log lock only.
 

@@ -107,6 +107,17 @@ impl Session {
         Some((key(first), key(last)))
     }
 
+    /// One to `most` changes of the default family; none for 0.
+    fn some_records(&mut self, most: u64) -> Batch {
+        let count = if most == 0 {
+            0
+        } else {
+            1 + self.beside.below(most)
+        };
+        let records = (0..count).map(|_| (Arc::from(DEFAULT), self.record_beside()));
+        records.collect()
+    }
+
     /// Prepares a transaction, or ends one.
     fn transact(&mut self) -> Result<()> {
         let names: Vec<Arc<str>> = self.state().prepared.keys().cloned().collect();
@@ -115,9 +126,7 @@ impl Session {
         if names.len() < 3 && (names.is_empty() || self.beside.one_in(2)) {
             self.used += 1;
             let name: Arc<str> = Arc::from(format!("t{}", self.used));
-            let batch: Batch = (0..1 + self.beside.below(3))
-                .map(|_| (Arc::from(DEFAULT), self.record_beside()))
-                .collect();
+            let batch = self.some_records(3);
             let encoded = self.encode(&batch)?;
             let begun = self.disk.position();
             let done = self
@@ -128,14 +137,21 @@ impl Session {
         let name = Arc::clone(self.beside.pick(&names));
         let undo = self.beside.one_in(4);
         let encoded = self.encode(&self.state().prepared[&name].clone())?;
+        // Every other commit comes with writes that were not prepared.
+        let most = if self.beside.one_in(2) { 3 } else { 0 };
+        let at_commit = self.some_records(most);
+        let extra = self.encode(&at_commit)?;
         let begun = self.disk.position();
         let db = self.db()?;
         let (change, done) = if undo {
             let done = db.undo_transaction(name.as_bytes(), &options);
             (Change::Undo(name), done)
-        } else {
+        } else if at_commit.is_empty() {
             let done = db.commit_transaction(name.as_bytes(), &encoded, &options);
-            (Change::Commit(name), done)
+            (Change::Commit(name, at_commit), done)
+        } else {
+            let done = db.commit_transaction_with(name.as_bytes(), &extra, &encoded, &options);
+            (Change::Commit(name, at_commit), done)
         };
         self.note(change, begun, done, sync)
     }

@@ -254,7 +254,7 @@ fn tell_events(history: &History, least: usize, most: usize) -> String {
                 format!("writes {}", names.join(" "))
             }
             Change::Prepare(name, _) => format!("prepares {name}"),
-            Change::Commit(name) => format!("commits {name}"),
+            Change::Commit(name, extra) => format!("commits {name} and {} more", extra.len()),
             Change::Undo(name) => format!("undoes {name}"),
         };
         format!("{} {what}", i + 1)

@@ -33,8 +33,8 @@ pub enum Change {
     Write(Batch),
     /// Prepares a transaction of this name.
     Prepare(Arc<str>, Batch),
-    /// Commits it.
-    Commit(Arc<str>),
+    /// Commits it, after the writes of a batch of its own.
+    Commit(Arc<str>, Batch),
     /// Ends it without a trace.
     Undo(Arc<str>),
 }
@@ -126,7 +126,8 @@ impl State {
             Change::Prepare(name, batch) => {
                 next.prepared.insert(Arc::clone(name), batch.clone());
             }
-            Change::Commit(name) => {
+            Change::Commit(name, at_commit) => {
+                next.write(at_commit);
                 let batch = next.prepared.remove(name).unwrap_or_default();
                 next.write(&batch);
             }

@@ -7,10 +7,15 @@
 //! begins. The graph of waits follows the holders: whenever they change, those who wait and look
 //! for rings wait for the new ones.
 //!
+//! With a hook of the application ([`super::lock_wait`]) a waiter sleeps in an object of the
+//! application, without the lock of its stripe; a wait that the application ends is one whose time
+//! has passed.
+//!
 //! Thread-safety: all methods may be called by any thread.
 
 use super::Ticket;
-use super::row_lock::{GrantedRequests, Request, RowLock, SleepingThread};
+use super::lock_wait::{LockWaitEnd, LockWaitHook};
+use super::row_lock::{GrantedRequests, Request, RowLock, SleepingThread, Wakes};
 use super::waits::{DeadlockInfo, Waits};
 use crate::errors;
 use crate::ranks;
@@ -32,6 +37,35 @@ struct Stripe {
     locks: Mutex<Locks>,
     /// A lock went, where their number is limited.
     freed: Condvar,
+    /// Those who wait for that in waits of the application.
+    at_limit: Mutex<Vec<Arc<SleepingThread>>>,
+}
+
+impl Stripe {
+    fn lock(&self) -> StripeGuard<'_> {
+        StripeGuard {
+            locks: self.locks.lock(),
+            wakes: Wakes::default(),
+        }
+    }
+}
+
+/// The locks of a stripe while it is locked, and those who are woken once it is not: fields are
+/// dropped in this order.
+struct StripeGuard<'a> {
+    locks: MutexGuard<'a, Locks>,
+    wakes: Wakes,
+}
+
+/// A request for the lock of a key in its stripe.
+#[derive(Clone, Copy)]
+struct LockRequest<'a> {
+    request: &'a Request,
+    map: &'a LockMap,
+    stripe: &'a Stripe,
+    family: u32,
+    key: &'a [u8],
+    exclusive: bool,
 }
 
 /// The locks of one family.
@@ -70,6 +104,7 @@ pub(crate) struct LockTable {
     pub(crate) waits: Waits,
     /// The state of transactions that may expire.
     expirable: Mutex<HashMap<u64, Arc<AtomicU8>>>,
+    hook: Option<std::sync::Arc<dyn LockWaitHook>>,
 }
 
 impl std::fmt::Debug for LockTable {
@@ -94,6 +129,7 @@ impl LockTable {
         locks_max: i64,
         deadlocks_max: usize,
         clock: Arc<dyn Clock>,
+        hook: Option<std::sync::Arc<dyn LockWaitHook>>,
     ) -> Self {
         LockTable {
             maps: RwLock::new(ranks::LOCK_MAPS, HashMap::new()),
@@ -102,6 +138,7 @@ impl LockTable {
             clock,
             waits: Waits::new(deadlocks_max),
             expirable: Mutex::new(ranks::EXPIRABLE, HashMap::new()),
+            hook,
         }
     }
 
@@ -113,6 +150,7 @@ impl LockTable {
         let stripes = || Stripe {
             locks: Mutex::new(ranks::STRIPE, HashMap::new()),
             freed: Condvar::new(),
+            at_limit: Mutex::new(ranks::AT_LIMIT, Vec::new()),
         };
         let mut maps = self.maps.write();
         let map = maps.entry(family).or_insert_with(|| {
@@ -150,54 +188,84 @@ impl LockTable {
             return Ok(());
         }
         let map = self.map(family);
-        let stripe = &map.stripes[map.stripe(key)];
-        let mut locks = stripe.locks.lock();
-        let mut refused = match self.grant(&map, &mut locks, request, key, exclusive) {
+        let wanted = LockRequest {
+            request,
+            stripe: &map.stripes[map.stripe(key)],
+            map: &map,
+            family,
+            key,
+            exclusive,
+        };
+        let mut guard = wanted.stripe.lock();
+        let refused = match self.grant(&mut guard, wanted) {
             Ok(()) => return Ok(()),
             Err(LockFailure::Limit) if request.timeout_us == 0 => return Err(errors::lock_limit()),
             Err(_) if request.timeout_us == 0 => return Err(errors::lock_timeout()),
             Err(refused) => refused,
         };
+        let Some(hook) = &self.hook else {
+            return self.wait(guard, wanted, &SleepingThread::new(None), refused);
+        };
+        drop(guard);
+        let seat = SleepingThread::new(Some(&**hook));
+        // The stripe is released before the seat goes, which is the application's.
+        let mut guard = wanted.stripe.lock();
+        match self.grant(&mut guard, wanted) {
+            Ok(()) => Ok(()),
+            Err(refused) => self.wait(guard, wanted, &seat, refused),
+        }
+    }
+
+    /// Waits until the lock is granted.
+    fn wait<'a>(
+        &self,
+        mut guard: StripeGuard<'a>,
+        wanted: LockRequest<'a>,
+        seat: &Arc<SleepingThread>,
+        mut refused: LockFailure,
+    ) -> Result<()> {
+        let (request, key) = (wanted.request, wanted.key);
         let me = request.transaction;
         let began_us = self.clock.now_us();
         let limit = u64::try_from(request.timeout_us).ok();
         let end_us = limit.map(|us| began_us.saturating_add(us));
-        let seat = SleepingThread::new();
         loop {
             let holders = match &refused {
                 LockFailure::By(ids) => ids.as_slice(),
                 LockFailure::Limit => &[],
             };
-            if !self.may_wait(request, family, key, exclusive, holders) {
-                self.leave(&map, stripe, &mut locks, me, key);
+            if !self.may_wait(wanted, holders) {
+                self.leave(&mut guard, wanted);
                 return Err(errors::deadlock());
             }
-            let lock = locks.get_mut(key);
-            if lock.is_some_and(|lock| lock.wait(request, exclusive, &seat, began_us)) {
-                drop(locks);
+            let lock = guard.locks.get_mut(key);
+            if lock.is_some_and(|lock| lock.wait(request, wanted.exclusive, seat, began_us)) {
+                drop(guard);
                 let is_granted = seat.spin();
                 if is_granted {
                     return Ok(());
                 }
-                locks = stripe.locks.lock();
-                if let Some(lock) = locks.get_mut(key) {
+                guard = wanted.stripe.lock();
+                if let Some(lock) = guard.locks.get_mut(key) {
                     lock.end_spin(me);
                 }
             }
-            let timed_out =
-                !seat.is_granted() && self.sleep(stripe, &mut locks, &seat, (me, key), end_us);
+            let mut timed_out = false;
+            if !seat.is_granted() {
+                (guard, timed_out) = self.sleep(guard, wanted, seat, end_us);
+            }
             if seat.is_granted() {
                 return Ok(());
             }
             if request.detect_depth.is_some() {
                 self.waits.end(me);
             }
-            match self.grant(&map, &mut locks, request, key, exclusive) {
+            match self.grant(&mut guard, wanted) {
                 Ok(()) => return Ok(()),
                 Err(r) => refused = r,
             }
             if timed_out {
-                self.leave(&map, stripe, &mut locks, me, key);
+                self.leave(&mut guard, wanted);
                 return Err(match refused {
                     LockFailure::Limit => errors::lock_limit(),
                     LockFailure::By(..) => errors::lock_timeout(),
@@ -207,71 +275,92 @@ impl LockTable {
     }
 
     /// Returns whether waiting for these closes no ring.
-    fn may_wait(
-        &self,
-        request: &Request,
-        family: u32,
-        key: &[u8],
-        exclusive: bool,
-        wait_ids: &[u64],
-    ) -> bool {
-        let Some(depth) = request.detect_depth else {
+    fn may_wait(&self, wanted: LockRequest<'_>, wait_ids: &[u64]) -> bool {
+        let Some(depth) = wanted.request.detect_depth else {
             return true;
         };
         let info = DeadlockInfo {
-            transaction: request.transaction,
-            family,
-            exclusive,
-            waiting_key: key.to_vec(),
+            transaction: wanted.request.transaction,
+            family: wanted.family,
+            exclusive: wanted.exclusive,
+            waiting_key: wanted.key.to_vec(),
         };
         let unix_s = self.clock.unix_us() / 1_000_000;
         self.waits.begin(info, wait_ids, depth, unix_s)
     }
 
-    /// Sleeps until there may be news of the lock; true when the time limit is reached.
-    fn sleep(
+    /// Sleeps until there may be news of the lock; true when the time limit is reached, or the
+    /// application ends the wait.
+    fn sleep<'a>(
         &self,
-        stripe: &Stripe,
-        locks: &mut MutexGuard<'_, Locks>,
-        seat: &SleepingThread,
-        (me, key): (u64, &[u8]),
+        mut guard: StripeGuard<'a>,
+        wanted: LockRequest<'a>,
+        seat: &Arc<SleepingThread>,
         end_us: Option<u64>,
-    ) -> bool {
-        let lock = locks.get(key);
-        let news = match lock {
-            Some(_) => &seat.changed,
-            None => &stripe.freed,
-        };
-        let steal_us = match lock.filter(|lock| lock.is_first(me)) {
+    ) -> (StripeGuard<'a>, bool) {
+        let stripe = wanted.stripe;
+        let lock = guard.locks.get(wanted.key);
+        let is_queued = lock.is_some();
+        let steal_us = match lock.filter(|lock| lock.is_first(wanted.request.transaction)) {
             Some(lock) if lock.expires_us() > 0 => Some(lock.expires_us()),
             _ => None,
         };
-        let Some(until) = end_us.into_iter().chain(steal_us).min() else {
-            news.wait(locks);
-            return false;
-        };
-        let left = until.saturating_sub(self.clock.now_us());
-        // An expired lock that could not be taken is looked at again soon.
-        let left = if Some(until) == end_us {
-            left
-        } else {
-            left.max(1000)
-        };
-        if left > 0 {
-            news.wait_for(locks, Duration::from_micros(left));
+        let until = end_us.into_iter().chain(steal_us).min();
+        let left = until.map(|until| {
+            let left = until.saturating_sub(self.clock.now_us());
+            // An expired lock that could not be taken is looked at again soon.
+            if Some(until) == end_us {
+                left
+            } else {
+                left.max(1000)
+            }
+        });
+        let left = left.map(Duration::from_micros);
+        let mut is_ended = false;
+        match (&seat.own, left) {
+            (_, Some(Duration::ZERO)) => {}
+            (Some(own), _) => {
+                if !is_queued {
+                    stripe.at_limit.lock().push(Arc::clone(seat));
+                }
+                drop(guard);
+                is_ended = own.sleep(left) == LockWaitEnd::Ended;
+                guard = stripe.lock();
+                if !is_queued {
+                    let mut at_limit = stripe.at_limit.lock();
+                    at_limit.retain(|other| !Arc::ptr_eq(other, seat));
+                }
+            }
+            (None, left) => {
+                let news = if is_queued {
+                    &seat.changed
+                } else {
+                    &stripe.freed
+                };
+                match left {
+                    None => news.wait(&mut guard.locks),
+                    Some(left) => _ = news.wait_for(&mut guard.locks, left),
+                }
+            }
         }
-        end_us.is_some_and(|end| self.clock.now_us() >= end)
+        let is_late = end_us.is_some_and(|end| self.clock.now_us() >= end);
+        (guard, is_late || is_ended)
     }
 
     /// Gives the lock if nothing stands against it.
     fn grant(
         &self,
-        map: &LockMap,
-        locks: &mut Locks,
-        request: &Request,
-        key: &[u8],
-        exclusive: bool,
+        guard: &mut StripeGuard<'_>,
+        wanted: LockRequest<'_>,
     ) -> std::result::Result<(), LockFailure> {
+        let LockRequest {
+            request,
+            map,
+            key,
+            exclusive,
+            ..
+        } = wanted;
+        let StripeGuard { locks, wakes } = guard;
         let me = request.transaction;
         let Some(lock) = locks.get_mut(key) else {
             if self.locks_max > 0 && map.count.load(Ordering::Relaxed) >= self.locks_max {
@@ -287,19 +376,19 @@ impl LockTable {
         }
         lock.give(request, exclusive);
         let mut granted = GrantedRequests::new();
-        lock.share(&mut granted);
-        self.follow(lock, &granted);
+        lock.share(&mut granted, wakes);
+        self.follow(lock, &granted, wakes);
         Ok(())
     }
 
     /// The holders of a lock have changed: those who wait for it wait for the new ones.
-    fn follow(&self, lock: &RowLock, granted: &GrantedRequests) {
+    fn follow(&self, lock: &RowLock, granted: &GrantedRequests, wakes: &mut Wakes) {
         for request in granted.iter().filter(|r| r.detect_depth.is_some()) {
             self.waits.end(request.transaction);
         }
         if lock.has_waiters() {
             self.waits.point(lock.detecting(), lock.holders());
-            lock.tell_expiry();
+            lock.tell_expiry(wakes);
         }
     }
 
@@ -323,15 +412,28 @@ impl LockTable {
     }
 
     /// A transaction gives up waiting.
-    fn leave(&self, map: &LockMap, stripe: &Stripe, locks: &mut Locks, me: u64, key: &[u8]) {
-        let leave = |lock: &mut RowLock| lock.leave(me, || self.clock.now_us());
-        self.change(map, stripe, locks, key, leave);
+    fn leave(&self, guard: &mut StripeGuard<'_>, wanted: LockRequest<'_>) {
+        if seeded(Bug::RowWaiterQueued) && self.hook.is_some() {
+            return;
+        }
+        let me = wanted.request.transaction;
+        let leave =
+            |lock: &mut RowLock, wakes: &mut Wakes| lock.leave(me, wakes, || self.clock.now_us());
+        self.change(wanted.map, wanted.stripe, guard, wanted.key, leave);
     }
 
     /// A holder of `key` lets go.
-    fn release(&self, map: &LockMap, stripe: &Stripe, locks: &mut Locks, me: u64, key: &[u8]) {
-        let release = |lock: &mut RowLock| lock.release(me, || self.clock.now_us());
-        self.change(map, stripe, locks, key, release);
+    fn release(
+        &self,
+        map: &LockMap,
+        stripe: &Stripe,
+        guard: &mut StripeGuard<'_>,
+        me: u64,
+        key: &[u8],
+    ) {
+        let release =
+            |lock: &mut RowLock, wakes: &mut Wakes| lock.release(me, wakes, || self.clock.now_us());
+        self.change(map, stripe, guard, key, release);
     }
 
     /// Changes a lock, which may hand it to waiters; it goes if nobody wants it.
@@ -339,21 +441,23 @@ impl LockTable {
         &self,
         map: &LockMap,
         stripe: &Stripe,
-        locks: &mut Locks,
+        guard: &mut StripeGuard<'_>,
         key: &[u8],
-        change: impl FnOnce(&mut RowLock) -> GrantedRequests,
+        change: impl FnOnce(&mut RowLock, &mut Wakes) -> GrantedRequests,
     ) {
+        let StripeGuard { locks, wakes } = guard;
         let Some(lock) = locks.get_mut(key) else {
             return;
         };
-        let granted = change(lock);
+        let granted = change(lock, wakes);
         if !lock.is_unused() {
-            return self.follow(lock, &granted);
+            return self.follow(lock, &granted, wakes);
         }
         locks.remove(key);
         map.count.fetch_sub(1, Ordering::Relaxed);
         if self.locks_max > 0 {
             stripe.freed.notify_all();
+            wakes.extend(stripe.at_limit.lock().drain(..));
         }
     }
 
@@ -363,7 +467,7 @@ impl LockTable {
             return;
         };
         let stripe = &map.stripes[map.stripe(key)];
-        self.release(&map, stripe, &mut stripe.locks.lock(), transaction, key);
+        self.release(&map, stripe, &mut stripe.lock(), transaction, key);
     }
 
     /// Gives the locks of these keys back, stripe by stripe.
@@ -377,9 +481,9 @@ impl LockTable {
             keys.sort_unstable_by_key(|(stripe, _)| *stripe);
             for group in keys.chunk_by(|a, b| a.0 == b.0) {
                 let stripe = &map.stripes[group[0].0];
-                let mut locks = stripe.locks.lock();
+                let mut guard = stripe.lock();
                 for (_, key) in group {
-                    self.release(&map, stripe, &mut locks, transaction, key);
+                    self.release(&map, stripe, &mut guard, transaction, key);
                 }
             }
         }
@@ -387,25 +491,46 @@ impl LockTable {
 
     /// Every lock that is held, stripe by stripe: not all as of one moment.
     pub(crate) fn all(&self) -> Vec<KeyLock> {
-        let maps: Vec<_> = {
-            let maps = self.maps.read();
-            maps.iter().map(|(id, m)| (*id, Arc::clone(m))).collect()
-        };
         let mut out = Vec::new();
-        for (family, map) in maps {
+        for (family, map) in self.maps_by_family() {
             for stripe in &map.stripes {
                 let locks = stripe.locks.lock();
-                out.extend(locks.iter().map(|(key, lock)| KeyLock {
-                    family,
-                    key: key.clone(),
-                    holders: lock.holders().to_vec(),
-                    exclusive: lock.is_exclusive(),
-                }));
+                out.extend(locks.iter().map(|(key, lock)| key_lock(family, key, lock)));
             }
         }
         out.retain(|l| !l.holders.is_empty());
         out.sort_by(|a, b| (a.family, &a.key).cmp(&(b.family, &b.key)));
         out
+    }
+
+    /// The lock that `transaction` waits for, with the others that hold it.
+    pub(crate) fn waited_for_by(&self, transaction: u64) -> Option<KeyLock> {
+        for (family, map) in self.maps_by_family() {
+            for stripe in &map.stripes {
+                let locks = stripe.locks.lock();
+                let mut all = locks.iter();
+                if let Some((key, lock)) = all.find(|(_, lock)| lock.is_awaited_by(transaction)) {
+                    let mut found = key_lock(family, key, lock);
+                    found.holders.retain(|holder| *holder != transaction);
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+
+    fn maps_by_family(&self) -> Vec<(u32, Arc<LockMap>)> {
+        let maps = self.maps.read();
+        maps.iter().map(|(id, m)| (*id, Arc::clone(m))).collect()
+    }
+}
+
+fn key_lock(family: u32, key: &[u8], lock: &RowLock) -> KeyLock {
+    KeyLock {
+        family,
+        key: key.to_vec(),
+        holders: lock.holders().to_vec(),
+        exclusive: lock.is_exclusive(),
     }
 }
 

@@ -5,12 +5,14 @@
 //! looks, when it locks a key, whether others wrote it since. The database may be shared by
 //! threads; a transaction is used by one at a time.
 
+mod lock_wait;
 mod locks;
 mod options;
 mod row_lock;
 mod shared;
 mod waits;
 
+pub use lock_wait::{LockWait, LockWaitEnd, LockWaitHook};
 pub use locks::KeyLock;
 pub use options::{LockTimeout, TransactionDbOptions, TransactionOptions, WritePolicy};
 pub use waits::{DeadlockInfo, DeadlockPath};
@@ -72,6 +74,8 @@ pub(crate) struct Pessimistic {
     request: Request,
     skip_concurrency_control: bool,
     skip_prepare: bool,
+    /// Its commit-time batch is the latest state of the application.
+    has_recovery_batch: bool,
     name: Vec<u8>,
     /// It stands in the register of names.
     registered: bool,
@@ -126,6 +130,7 @@ impl Pessimistic {
             request,
             skip_concurrency_control: options.skip_concurrency_control,
             skip_prepare: options.skip_prepare,
+            has_recovery_batch: options.use_only_the_last_commit_time_batch_for_recovery,
             name: Vec::new(),
             registered: false,
         }
@@ -347,12 +352,20 @@ impl Pessimistic {
     }
 
     /// From here on nobody can take its locks.
-    pub(crate) fn begin_commit(&mut self) -> Result<()> {
+    pub(crate) fn begin_commit(&mut self, has_commit_time_batch: bool) -> Result<()> {
         if self.is_prepared() {
+            let is_committed = self.shared.options.write_policy == WritePolicy::Committed;
+            if has_commit_time_batch && !is_committed && !self.has_recovery_batch {
+                return Err(errors::commit_time_batch_of_policy());
+            }
             return Ok(());
         }
         self.ticket
             .check_not_expired(&*self.shared.db.env().clock)?;
+        let may_commit = self.ticket.expires_us > 0 || self.skip_prepare;
+        if has_commit_time_batch && may_commit && self.state() == TransactionState::Started {
+            return Err(errors::commit_time_batch());
+        }
         if self.ticket.expires_us > 0 {
             let (from, to) = (TransactionState::Started, TransactionState::AwaitingCommit);
             let order = Ordering::AcqRel;

@@ -1,5 +1,7 @@
 //! How a [`crate::TransactionDb`] and its transactions work, by RocksDB's names.
 
+use super::lock_wait::LockWaitHook;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a lock is waited for: a [`Duration`], or RocksDB's milliseconds.
@@ -89,6 +91,9 @@ pub struct TransactionDbOptions {
     pub enable_udt_validation: bool,
     /// Without effect, as in RocksDB.
     pub txn_commit_bypass_memtable_threshold: u32,
+    /// Carries out the waits for row locks, and can end them; `None` for waits that end with the
+    /// lock or with their time.
+    pub lock_waits: Option<Arc<dyn LockWaitHook>>,
 }
 
 impl TransactionDbOptions {
@@ -123,6 +128,7 @@ impl Default for TransactionDbOptions {
             default_write_batch_flush_threshold: 0,
             enable_udt_validation: true,
             txn_commit_bypass_memtable_threshold: u32::MAX,
+            lock_waits: None,
         }
     }
 }
@@ -152,7 +158,9 @@ pub struct TransactionOptions {
     pub skip_prepare: bool,
     /// Without effect: changes are never written before the commit.
     pub write_batch_flush_threshold: i64,
-    /// Without effect: it concerns commits in two phases.
+    /// The commit-time batch is the latest state of the application, which it reads when it starts:
+    /// under a [`WritePolicy`] other than `Committed` the batch is refused without this. Here it
+    /// can be read from the commit on under every policy.
     pub use_only_the_last_commit_time_batch_for_recovery: bool,
     /// Without effect: a transaction always knows which families have timestamps.
     pub write_batch_track_timestamp_size: bool,

@@ -13,8 +13,10 @@
 //! No waiter starves: the first is woken, and is overtaken at most until it is awake.
 //!
 //! Thread-safety: values; the lock of their stripe guards them. Only [`SleepingThread::is_granted`]
-//! is read without it.
+//! is read without it. Waits of the application are woken when [`Wakes`] is dropped, after that
+//! lock.
 
+use super::lock_wait::{LockWait, LockWaitHook};
 use esker_status::seeded::{Bug, seeded};
 use esker_sync::atomic::{AtomicBool, Ordering};
 use esker_sync::{Arc, Condvar, thread};
@@ -39,19 +41,59 @@ pub(crate) struct Request {
 }
 
 /// Where the thread of a waiting transaction sleeps.
-#[derive(Debug)]
 pub(super) struct SleepingThread {
     granted: AtomicBool,
-    /// With the lock of the stripe.
+    /// With the lock of the stripe, where there is no `own`.
     pub(super) changed: Condvar,
+    /// The application's.
+    pub(super) own: Option<Box<dyn LockWait>>,
+}
+
+impl std::fmt::Debug for SleepingThread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SleepingThread")
+            .field("granted", &self.granted)
+            .field("is_own", &self.own.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Threads that sleep in waits of the application and are to be woken: when this is dropped, which
+/// is after the lock of the stripe.
+#[derive(Debug, Default)]
+pub(super) struct Wakes(Vec<Arc<SleepingThread>>);
+
+impl Wakes {
+    pub(super) fn extend(&mut self, seats: impl IntoIterator<Item = Arc<SleepingThread>>) {
+        self.0.extend(seats);
+    }
+}
+
+impl Drop for Wakes {
+    fn drop(&mut self) {
+        for seat in self.0.drain(..) {
+            if let Some(own) = &seat.own {
+                own.wake();
+            }
+        }
+    }
 }
 
 impl SleepingThread {
-    pub(super) fn new() -> Arc<SleepingThread> {
+    pub(super) fn new(hook: Option<&dyn LockWaitHook>) -> Arc<SleepingThread> {
         Arc::new(SleepingThread {
             granted: AtomicBool::new(false),
             changed: Condvar::new(),
+            own: hook.map(LockWaitHook::begin),
         })
+    }
+
+    fn notify(self: &Arc<Self>, wakes: &mut Wakes) {
+        match &self.own {
+            None => self.changed.notify_one(),
+            Some(own) if seeded(Bug::LockWaitUnderStripe) => own.wake(),
+            Some(_) => wakes.0.push(Arc::clone(self)),
+        }
     }
 
     /// Returns whether the lock was handed over: its transaction is a holder.
@@ -91,10 +133,10 @@ impl Waiter {
         self.is_spinning || self.is_late
     }
 
-    fn call(&mut self) {
+    fn call(&mut self, wakes: &mut Wakes) {
         if !self.is_ready() && !self.is_called && !seeded(Bug::RowWaiterLeft) {
             self.is_called = true;
-            self.seat.changed.notify_one();
+            self.seat.notify(wakes);
         }
     }
 }
@@ -175,19 +217,29 @@ impl RowLock {
     }
 
     /// A holder lets go. Says which waiters hold it now.
-    pub(super) fn release(&mut self, id: u64, now_us: impl FnOnce() -> u64) -> GrantedRequests {
+    pub(super) fn release(
+        &mut self,
+        id: u64,
+        wakes: &mut Wakes,
+        now_us: impl FnOnce() -> u64,
+    ) -> GrantedRequests {
         self.holders.retain(|holder| *holder != id);
-        self.pass_on(now_us)
+        self.pass_on(wakes, now_us)
     }
 
     /// A waiter gives up. Says which other waiters hold it now.
-    pub(super) fn leave(&mut self, id: u64, now_us: impl FnOnce() -> u64) -> GrantedRequests {
+    pub(super) fn leave(
+        &mut self,
+        id: u64,
+        wakes: &mut Wakes,
+        now_us: impl FnOnce() -> u64,
+    ) -> GrantedRequests {
         self.queue.retain(|w| w.id() != id);
-        self.pass_on(now_us)
+        self.pass_on(wakes, now_us)
     }
 
     /// Hands it to waiters that are ready, or wakes one.
-    fn pass_on(&mut self, now_us: impl FnOnce() -> u64) -> GrantedRequests {
+    fn pass_on(&mut self, wakes: &mut Wakes, now_us: impl FnOnce() -> u64) -> GrantedRequests {
         let mut granted = GrantedRequests::new();
         if self.queue.is_empty() {
             return granted;
@@ -198,38 +250,38 @@ impl RowLock {
         };
         let ready = |w: &Waiter| w.is_ready() && is_open(w);
         let Some(at) = self.queue.iter().position(ready) else {
-            self.queue[first].call();
+            self.queue[first].call(wakes);
             return granted;
         };
-        self.hand_over(at, &mut granted);
-        self.share(&mut granted);
+        self.hand_over(at, &mut granted, wakes);
+        self.share(&mut granted, wakes);
         if let Some(first) = self.queue.front_mut()
             && !first.is_ready()
             && now_us().saturating_sub(first.since_us) >= OVERTAKEN_US
         {
-            first.call();
+            first.call(wakes);
         }
         granted
     }
 
     /// Gives it to all waiters that may share it with its holders.
-    pub(super) fn share(&mut self, granted: &mut GrantedRequests) {
+    pub(super) fn share(&mut self, granted: &mut GrantedRequests, wakes: &mut Wakes) {
         while !self.exclusive
             && !self.holders.is_empty()
             && let Some(at) = self.queue.iter().position(|w| !w.exclusive)
         {
-            self.hand_over(at, granted);
+            self.hand_over(at, granted, wakes);
         }
     }
 
-    fn hand_over(&mut self, at: usize, granted: &mut GrantedRequests) {
+    fn hand_over(&mut self, at: usize, granted: &mut GrantedRequests, wakes: &mut Wakes) {
         let Some(waiter) = self.queue.remove(at) else {
             return;
         };
         self.give(&waiter.request, waiter.exclusive);
         granted.push(waiter.request);
         waiter.seat.granted.store(true, Ordering::Release);
-        waiter.seat.changed.notify_one();
+        waiter.seat.notify(wakes);
     }
 
     /// The transaction stands in the queue from now on, if it does not yet. True when it is to spin
@@ -266,6 +318,11 @@ impl RowLock {
         }
     }
 
+    /// Returns whether the transaction waits.
+    pub(super) fn is_awaited_by(&self, id: u64) -> bool {
+        self.queue.iter().any(|w| w.id() == id)
+    }
+
     /// Returns whether the transaction is the first that waits: it takes the lock from holders that
     /// expire.
     pub(super) fn is_first(&self, id: u64) -> bool {
@@ -273,11 +330,11 @@ impl RowLock {
     }
 
     /// Has the first waiter look when its holders expire.
-    pub(super) fn tell_expiry(&self) {
+    pub(super) fn tell_expiry(&self, wakes: &mut Wakes) {
         if self.expires_us > 0
             && let Some(first) = self.queue.front()
         {
-            first.seat.changed.notify_one();
+            first.seat.notify(wakes);
         }
     }
 
@@ -301,7 +358,7 @@ mod tests {
 
     /// Queues up, and spins only if it is told to.
     fn queue(lock: &mut RowLock, id: u64, exclusive: bool, spins: bool) -> Arc<SleepingThread> {
-        let seat = SleepingThread::new();
+        let seat = SleepingThread::new(None);
         lock.wait(&request(id), exclusive, &seat, 0);
         if !spins {
             lock.end_spin(id);
@@ -317,14 +374,17 @@ mod tests {
     fn a_sleeper_is_woken_and_gets_it_from_the_next_release() {
         let mut lock = RowLock::held_by(&request(1), true);
         let seat = queue(&mut lock, 2, true, false);
-        assert!(lock.release(1, || 0).is_empty(), "it sleeps");
+        assert!(
+            lock.release(1, &mut Wakes::default(), || 0).is_empty(),
+            "it sleeps"
+        );
         assert!(lock.is_open_to(3, true), "one that comes may take it");
         lock.give(&request(3), true);
         // The sleeper has come too late, and sleeps again.
         lock.wait(&request(2), true, &seat, 0);
         lock.end_spin(2);
         queue(&mut lock, 4, true, false);
-        assert_eq!(ids(&lock.release(3, || 0)), [2]);
+        assert_eq!(ids(&lock.release(3, &mut Wakes::default(), || 0)), [2]);
         assert!(seat.is_granted());
         assert_eq!(lock.holders(), [2]);
     }
@@ -337,14 +397,23 @@ mod tests {
         if thread::parallelism() == 1 {
             return;
         }
-        assert_eq!(ids(&lock.release(1, || OVERTAKEN_US - 1)), [3]);
+        assert_eq!(
+            ids(&lock.release(1, &mut Wakes::default(), || OVERTAKEN_US - 1)),
+            [3]
+        );
         queue(&mut lock, 4, true, true);
-        assert_eq!(ids(&lock.release(3, || OVERTAKEN_US)), [4]);
+        assert_eq!(
+            ids(&lock.release(3, &mut Wakes::default(), || OVERTAKEN_US)),
+            [4]
+        );
         // It was woken just now.
         lock.wait(&request(2), true, &sleeper, OVERTAKEN_US);
         lock.end_spin(2);
         queue(&mut lock, 5, true, true);
-        assert_eq!(ids(&lock.release(4, || OVERTAKEN_US)), [2]);
+        assert_eq!(
+            ids(&lock.release(4, &mut Wakes::default(), || OVERTAKEN_US)),
+            [2]
+        );
     }
 
     #[test]
@@ -357,16 +426,22 @@ mod tests {
             lock.end_spin(id);
         }
         queue(&mut lock, 4, false, false);
-        assert_eq!(ids(&lock.release(1, || 0)), [2, 3, 4]);
+        assert_eq!(
+            ids(&lock.release(1, &mut Wakes::default(), || 0)),
+            [2, 3, 4]
+        );
         // 2 wants it alone.
         let seat = queue(&mut lock, 2, true, false);
         assert!(!lock.is_open_to(2, true));
-        assert!(lock.release(3, || 0).is_empty());
-        assert!(lock.release(4, || 0).is_empty(), "2 sleeps");
+        assert!(lock.release(3, &mut Wakes::default(), || 0).is_empty());
+        assert!(
+            lock.release(4, &mut Wakes::default(), || 0).is_empty(),
+            "2 sleeps"
+        );
         assert!(lock.is_open_to(2, true) && !lock.is_open_to(5, true));
         lock.wait(&request(2), true, &seat, 0);
         lock.give(&request(2), true);
-        assert!(lock.release(2, || 0).is_empty());
+        assert!(lock.release(2, &mut Wakes::default(), || 0).is_empty());
         assert!(lock.is_unused());
     }
 }

@@ -4,6 +4,7 @@
 //! of the key and looks at commit whether somebody else wrote it since; a pessimistic one locks it
 //! at once. A transaction is used by one thread at a time.
 
+mod ending;
 mod stamps;
 
 use stamps::TxnTimestamps;
@@ -61,6 +62,7 @@ pub struct Transaction {
     indexing: bool,
     default: FamilyHandle,
     stamps: TxnTimestamps,
+    at_commit: Option<WriteBatch>,
 }
 
 impl std::fmt::Debug for Transaction {
@@ -90,6 +92,7 @@ impl Transaction {
             counts: Counts::default(),
             indexing: true,
             stamps: TxnTimestamps::default(),
+            at_commit: None,
         }
     }
 
@@ -126,6 +129,9 @@ impl Transaction {
         self.batch.clear();
         self.tracked.clear();
         self.counts = Counts::default();
+        if let Some(at_commit) = &mut self.at_commit {
+            at_commit.clear();
+        }
     }
 
     /// Takes the transaction out of the registers of its database.
@@ -694,77 +700,6 @@ impl Transaction {
     /// An iterator over the default family with this transaction's changes.
     pub fn iter(&self) -> MergedIterator {
         self.iter_opt(&self.default, ReadOptions::default(), None)
-    }
-
-    // Ending.
-
-    /// The first phase of a commit in two phases: the changes are in the log under the
-    /// transaction's name, and survive the process, until they are committed or rolled back. A
-    /// prepared transaction that is dropped stays prepared; it comes back from
-    /// [`crate::TransactionDb::prepared_transactions`] when the database is opened again.
-    pub fn prepare(&mut self) -> Result<()> {
-        match &mut self.kind {
-            TxnMode::Optimistic(_) => Err(Error::invalid_argument(
-                "Two phase commit not supported for optimistic transactions.",
-            )),
-            TxnMode::Pessimistic(p) => {
-                p.begin_prepare()?;
-                let (db, options) = (&self.db, &self.write_options);
-                let done = self.batch.with_batch_mut(|batch| {
-                    stamps::stamp_for_prepare(db, batch)?;
-                    db.prepare_transaction(p.name(), batch, options)
-                });
-                p.end_prepare(done.is_ok());
-                done
-            }
-        }
-    }
-
-    /// Writes the changes, all or nothing. `Busy` when somebody else wrote a key that the
-    /// transaction depends on; `TryAgain` when that cannot be told from memory. A pessimistic
-    /// transaction is over in any case, an optimistic one only when it succeeds.
-    pub fn commit(&mut self) -> Result<()> {
-        match &mut self.kind {
-            TxnMode::Optimistic(o) => {
-                o.commit(&self.db, &self.tracked, &self.batch, &self.write_options)?;
-                self.clear();
-                Ok(())
-            }
-            TxnMode::Pessimistic(p) => {
-                p.begin_commit()?;
-                let (db, at) = (&self.db, self.stamps.commit);
-                let stamped = self
-                    .batch
-                    .with_batch_mut(|batch| stamps::stamp(db, batch, at));
-                if p.is_prepared() {
-                    let options = &self.write_options;
-                    stamped?;
-                    // After a failure it is still prepared, and can be committed again.
-                    self.batch
-                        .with_batch(|batch| db.commit_transaction(p.name(), batch, options))?;
-                    p.end_commit(true);
-                    self.clear();
-                    return Ok(());
-                }
-                let done = stamped.and_then(|()| self.batch.write(db, &self.write_options));
-                p.end_commit(done.is_ok());
-                self.clear();
-                done
-            }
-        }
-    }
-
-    /// Undoes everything. The transaction can be used again, unless it was prepared.
-    pub fn rollback(&mut self) -> Result<()> {
-        if let TxnMode::Pessimistic(p) = &mut self.kind {
-            p.check_rollback()?;
-            if p.is_prepared() {
-                self.db.undo_transaction(p.name(), &self.write_options)?;
-                p.end_rollback();
-            }
-        }
-        self.clear();
-        Ok(())
     }
 
     /// The records of its changes of one family, by key.
