@@ -320,7 +320,7 @@ impl Run<'_, '_> {
         while from.valid() {
             let entry = TableEntry::at(&from);
             match &mut held {
-                Some(held) if held.is_same_write(&entry, &spec.order) => held.prefer(entry),
+                Some(held) if held.is_same_write(&entry, spec.order) => held.prefer(entry),
                 _ => {
                     if let Some(done) = held.replace(entry) {
                         self.add(spec, &done, &mut last)?;
