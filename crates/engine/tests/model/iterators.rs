@@ -46,7 +46,7 @@ impl OpenIterator {
 
     pub(crate) fn check(&mut self, what: &str) {
         self.checks += 1;
-        let asks = self.checks % 3 > 0;
+        let asks = !self.checks.is_multiple_of(3);
         if asks && self.leaves_values {
             self.it.prepare_value();
         }
