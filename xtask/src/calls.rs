@@ -193,7 +193,8 @@ fn method_calls(streams: Vec<TokenStream>) -> BTreeSet<String> {
 
 /// The functions of the C interface.
 fn c_functions(root: &Path) -> io::Result<Vec<String>> {
-    let text = std::fs::read_to_string(root.join("crates/capi/spec/rocksdb.api"))?;
+    let spec = |file: &str| std::fs::read_to_string(root.join("crates/capi/spec").join(file));
+    let text = spec("rocksdb.api")? + &spec("esker.api")?;
     let name = |line: &str| {
         Some(
             line.strip_prefix("fn ")?

@@ -4,10 +4,12 @@
 //! Functions are only ever added here. Each addition raises `ESKER_INTERFACE_VERSION`.
 
 mod filter;
+mod lock_waits;
 mod options;
 mod transaction;
 
 pub use filter::*;
+pub use lock_waits::*;
 pub use options::*;
 pub use transaction::*;
 

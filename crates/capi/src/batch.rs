@@ -33,6 +33,11 @@ impl rocksdb_writebatch_t {
     pub(crate) fn check(&self) -> Result<()> {
         self.failed.clone().map_or(Ok(()), Err)
     }
+
+    /// Forgets it.
+    pub(crate) fn forget_failure(&mut self) {
+        self.failed = None;
+    }
 }
 
 /// The number of a family, or of the default family for NULL.

@@ -1,8 +1,8 @@
 //! Transactions, of both kinds: they have one handle in common.
 
 use crate::boundary::{
-    attempt, bytes, call, destroy, exclusive, give, malloc_borrowed, malloc_bytes, put, quiet,
-    shared,
+    attempt, bytes, call, destroy, exclusive, give, given, malloc_borrowed, malloc_bytes, put,
+    quiet, shared,
 };
 use crate::call_options::lifecycle;
 use crate::iterator::Walk;
@@ -20,6 +20,14 @@ pub struct rocksdb_transaction_t {
     default: FamilyHandle,
     /// The handle on its batch, which is lent.
     batch: rocksdb_writebatch_wi_t,
+    /// The handle on its commit-time batch, which is lent; NULL before that.
+    at_commit: *mut rocksdb_writebatch_t,
+}
+
+impl Drop for rocksdb_transaction_t {
+    fn drop(&mut self) {
+        destroy(self.at_commit);
+    }
 }
 
 impl rocksdb_transaction_t {
@@ -30,7 +38,37 @@ impl rocksdb_transaction_t {
             txn,
             default,
             batch,
+            at_commit: ptr::null_mut(),
         }
+    }
+
+    /// Lends the commit-time batch.
+    pub(crate) fn commit_time_batch(&mut self) -> *mut rocksdb_writebatch_t {
+        if self.at_commit.is_null() {
+            self.at_commit = give(rocksdb_writebatch_t::default());
+        }
+        self.at_commit
+    }
+
+    /// Ends the transaction; its commit-time batch is that behind the handle. What ends well
+    /// empties it.
+    fn end(&mut self, how: impl FnOnce(&mut Transaction) -> Result<()>) -> Result<()> {
+        if self.at_commit.is_null() {
+            return how(&mut self.txn);
+        }
+        let lent = exclusive(self.at_commit)?;
+        std::mem::swap(&mut lent.batch, self.txn.commit_time_batch());
+        let done = how(&mut self.txn);
+        std::mem::swap(&mut lent.batch, self.txn.commit_time_batch());
+        if done.is_ok() {
+            lent.forget_failure();
+        }
+        done
+    }
+
+    /// The first error of a function that added to the commit-time batch.
+    fn check_commit_time_batch(&self) -> Result<()> {
+        given(self.at_commit).map_or(Ok(()), rocksdb_writebatch_t::check)
     }
 
     /// The family behind a handle, which must belong to the transaction's database; the default
@@ -120,7 +158,10 @@ pub extern "C" fn rocksdb_transaction_begin(
             )));
         }
         let old = exclusive(old_txn)?;
-        db.begin_again(&mut old.txn, write, options);
+        old.end(|txn| {
+            db.begin_again(txn, write, options);
+            Ok(())
+        })?;
         old.default = old.txn.db().default_family_handle();
         Ok(old_txn)
     })
@@ -142,7 +183,10 @@ pub extern "C" fn rocksdb_optimistictransaction_begin(
             )));
         }
         let old = exclusive(old_txn)?;
-        db.begin_again(&mut old.txn, write, options);
+        old.end(|txn| {
+            db.begin_again(txn, write, options);
+            Ok(())
+        })?;
         old.default = old.txn.db().default_family_handle();
         Ok(old_txn)
     })
@@ -190,7 +234,11 @@ pub extern "C" fn rocksdb_transaction_commit(
     txn: *mut rocksdb_transaction_t,
     errptr: *mut *mut c_char,
 ) {
-    call(errptr, (), || exclusive(txn)?.txn.commit());
+    call(errptr, (), || {
+        let handle = exclusive(txn)?;
+        handle.check_commit_time_batch()?;
+        handle.end(Transaction::commit)
+    });
 }
 
 #[unsafe(no_mangle)]
@@ -198,7 +246,7 @@ pub extern "C" fn rocksdb_transaction_rollback(
     txn: *mut rocksdb_transaction_t,
     errptr: *mut *mut c_char,
 ) {
-    call(errptr, (), || exclusive(txn)?.txn.rollback());
+    call(errptr, (), || exclusive(txn)?.end(Transaction::rollback));
 }
 
 /// RocksDB's function tells no error, and neither does this: the commit will.
@@ -433,7 +481,8 @@ pub extern "C" fn rocksdb_transaction_get_for_update(
 ) -> *mut c_char {
     call(errptr, ptr::null_mut(), || {
         put(vlen, 0);
-        let found = for_update(txn, options, ptr::null(), bytes(key, klen), exclusive_lock)?;
+        let how = (exclusive_lock != 0, true);
+        let found = for_update(txn, options, ptr::null(), bytes(key, klen), how)?;
         Ok(copied(found, vlen))
     })
 }
@@ -453,7 +502,7 @@ pub extern "C" fn rocksdb_transaction_get_pinned_for_update(
             options,
             ptr::null(),
             bytes(key, klen),
-            exclusive_lock,
+            (exclusive_lock != 0, true),
         )?))
     })
 }
@@ -580,7 +629,7 @@ pub extern "C" fn rocksdb_transaction_get_for_update_cf(
             options,
             column_family,
             bytes(key, klen),
-            exclusive_lock,
+            (exclusive_lock != 0, true),
         )?;
         Ok(copied(found, vlen))
     })
@@ -602,7 +651,7 @@ pub extern "C" fn rocksdb_transaction_get_pinned_for_update_cf(
             options,
             column_family,
             bytes(key, klen),
-            exclusive_lock,
+            (exclusive_lock != 0, true),
         )?))
     })
 }
@@ -670,19 +719,18 @@ pub extern "C" fn rocksdb_transaction_create_iterator_cf(
     })
 }
 
-/// Locks or tracks a key, and reads it.
-fn for_update(
+/// Locks or tracks a key, and reads it; with an exclusive lock or not, and validating or not.
+pub(crate) fn for_update(
     txn: *mut rocksdb_transaction_t,
     options: *const rocksdb_readoptions_t,
     family: *const rocksdb_column_family_handle_t,
     key: &[u8],
-    exclusive_lock: c_uchar,
+    (is_exclusive, validate): (bool, bool),
 ) -> Result<Option<esker::PinnedValue>> {
     let (handle, options) = (exclusive(txn)?, shared(options)?);
     let family = handle.family(family)?.clone();
     let (read, snapshot) = (&options.read, options.snapshot.as_ref());
-    let is_exclusive = exclusive_lock != 0;
     handle
         .txn
-        .get_for_update_opt(&family, key, read, snapshot, is_exclusive, true)
+        .get_for_update_opt(&family, key, read, snapshot, is_exclusive, validate)
 }

@@ -68,6 +68,17 @@ fn null_is_an_invalid_argument() {
     esker_options_share_statistics(null_mut(), null());
     esker_options_reset_statistics(null_mut());
     assert_eq!(esker_options_take_ticker(null_mut(), 0), 0);
+    let none = null_mut();
+    invalid(|e| {
+        let state = null_mut();
+        esker_transactiondb_options_set_lock_waits(none, state, None, None, None, None, None, e);
+    });
+    invalid(|e| esker_transactiondb_each_lock(null(), null_mut(), None, e));
+    invalid(|e| esker_transactiondb_each_deadlock(null(), null_mut(), None, e));
+    invalid(|e| esker_transactiondb_waiting_for(null(), 1, null_mut(), None, e));
+    invalid(|e| esker_transactiondb_set_max_deadlocks(null(), 1, e));
+    invalid(|e| esker_transaction_get_for_update_cf(null_mut(), null(), null(), name, 1, 1, 1, e));
+    assert!(esker_transaction_commit_time_batch(null_mut()).is_null());
     assert_eq!(esker_transaction_id(null()), 0);
     assert_eq!(esker_transaction_state(null()), -1);
     assert_eq!(esker_transaction_num_keys(null()), 0);
@@ -316,4 +327,162 @@ fn transactions_take_snapshots_and_give_locks_back() {
     rocksdb_transaction_options_destroy(options);
     rocksdb_transactiondb_close(db);
     rocksdb_transactiondb_options_destroy(how);
+}
+
+#[test]
+fn a_commit_time_batch_comes_with_its_commit() {
+    let p = Place::new();
+    let how = rocksdb_transactiondb_options_create();
+    let path = p.path("db");
+    let db = fine(|e| rocksdb_transactiondb_open(p.options, how, path.as_ptr(), e));
+    let options = rocksdb_transaction_options_create();
+    let txn = rocksdb_transaction_begin(db, p.write, options, null_mut());
+    let put = |batch, value: &str| {
+        rocksdb_writebatch_put(batch, at("position"), 8, at(value), value.len());
+    };
+    let read = || {
+        let mut length = 0;
+        let key = at("position");
+        let found = fine(|e| rocksdb_transactiondb_get(db, p.read, key, 8, &raw mut length, e));
+        rocksdb_free(found.cast());
+        (!found.is_null()).then_some(length)
+    };
+    fine(|e| rocksdb_transaction_set_name(txn, at("one"), 3, e));
+    fine(|e| rocksdb_transaction_put(txn, at("row"), 3, at("1"), 1, e));
+    let batch = esker_transaction_commit_time_batch(txn);
+    assert_eq!(
+        batch,
+        esker_transaction_commit_time_batch(txn),
+        "it is lent"
+    );
+    put(batch, "42");
+    invalid(|e| rocksdb_transaction_commit(txn, e));
+    assert_eq!((read(), rocksdb_writebatch_count(batch)), (None, 1));
+    fine(|e| rocksdb_transaction_prepare(txn, e));
+    fine(|e| rocksdb_transaction_commit(txn, e));
+    assert_eq!((read(), rocksdb_writebatch_count(batch)), (Some(2), 0));
+    // One that begins in the memory of another has an empty one.
+    put(batch, "lost");
+    let again = rocksdb_transaction_begin(db, p.write, options, txn);
+    assert_eq!(again, txn);
+    assert_eq!(rocksdb_writebatch_count(batch), 0);
+    put(batch, "lost");
+    fine(|e| rocksdb_transaction_rollback(txn, e));
+    assert_eq!((read(), rocksdb_writebatch_count(batch)), (Some(2), 0));
+    rocksdb_transaction_destroy(txn);
+    rocksdb_transaction_options_destroy(options);
+    rocksdb_transactiondb_close(db);
+    rocksdb_transactiondb_options_destroy(how);
+}
+
+/// What the hook of lock waits was called for: waits that began, sleeps, ends, destructors.
+#[derive(Default)]
+struct Called([std::sync::atomic::AtomicUsize; 4]);
+
+impl Called {
+    fn count(state: *mut c_void, what: usize) {
+        // SAFETY: the state is a `Called` that outlives the database.
+        let called = unsafe { &*state.cast::<Called>() };
+        called.0[what].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn counts(&self) -> [usize; 4] {
+        [0, 1, 2, 3].map(|i| self.0[i].load(std::sync::atomic::Ordering::Relaxed))
+    }
+}
+
+extern "C" fn begin_wait(state: *mut c_void) -> *mut c_void {
+    Called::count(state, 0);
+    state
+}
+
+extern "C" fn end_at_once(wait: *mut c_void, microseconds: i64) -> c_int {
+    assert!(microseconds < 0, "it has no time limit");
+    Called::count(wait, 1);
+    1
+}
+
+extern "C" fn wake(_wait: *mut c_void) {}
+
+extern "C" fn end_wait(wait: *mut c_void) {
+    Called::count(wait, 2);
+}
+
+extern "C" fn destroyed(state: *mut c_void) {
+    Called::count(state, 3);
+}
+
+extern "C" fn note_lock(
+    state: *mut c_void,
+    family: u32,
+    key: *const c_char,
+    key_length: usize,
+    holders: *const u64,
+    num_holders: usize,
+    exclusive: std::ffi::c_uchar,
+) {
+    // SAFETY: the state is a list, and key and holders are as long as that.
+    let (list, key, holders) = unsafe {
+        (
+            &mut *state.cast::<Vec<(String, Vec<u64>)>>(),
+            std::slice::from_raw_parts(key.cast::<u8>(), key_length),
+            std::slice::from_raw_parts(holders, num_holders),
+        )
+    };
+    assert_eq!((family, exclusive), (0, 1));
+    let key = String::from_utf8(key.to_vec()).expect("UTF-8");
+    list.push((key, holders.to_vec()));
+}
+
+#[test]
+fn the_application_carries_out_lock_waits_and_ends_them() {
+    let p = Place::new();
+    let called = Called::default();
+    let how = rocksdb_transactiondb_options_create();
+    let state = (&raw const called).cast_mut().cast();
+    invalid(|e| {
+        let some = Some(wake as unsafe extern "C" fn(*mut c_void));
+        esker_transactiondb_options_set_lock_waits(how, state, None, None, None, some, None, e);
+    });
+    fine(|e| {
+        esker_transactiondb_options_set_lock_waits(
+            how,
+            state,
+            Some(destroyed),
+            Some(begin_wait),
+            Some(end_at_once),
+            Some(wake),
+            Some(end_wait),
+            e,
+        );
+    });
+    rocksdb_transactiondb_options_set_transaction_lock_timeout(how, -1);
+    let path = p.path("db");
+    let db = fine(|e| rocksdb_transactiondb_open(p.options, how, path.as_ptr(), e));
+    rocksdb_transactiondb_options_destroy(how);
+    let options = rocksdb_transaction_options_create();
+    let begin = || rocksdb_transaction_begin(db, p.write, options, null_mut());
+    let (one, two) = (begin(), begin());
+    fine(|e| rocksdb_transaction_put(one, at("k"), 1, at("1"), 1, e));
+    let mut error = null_mut();
+    rocksdb_transaction_put(two, at("k"), 1, at("2"), 1, &mut error);
+    assert!(told(error).is_some_and(|t| t.contains("Timeout waiting to lock key")));
+    assert_eq!(
+        (esker_last_error_code(), esker_last_error_subcode()),
+        (9, 2)
+    );
+    assert_eq!(called.counts(), [1, 1, 1, 0]);
+    let mut locks: Vec<(String, Vec<u64>)> = Vec::new();
+    let list = (&raw mut locks).cast();
+    fine(|e| esker_transactiondb_each_lock(db, list, Some(note_lock), e));
+    assert_eq!(locks, [("k".to_owned(), vec![esker_transaction_id(one)])]);
+    let id = esker_transaction_id(two);
+    let waits = fine(|e| esker_transactiondb_waiting_for(db, id, null_mut(), None, e));
+    assert_eq!(waits, 0);
+    rocksdb_transaction_destroy(one);
+    fine(|e| rocksdb_transaction_put(two, at("k"), 1, at("2"), 1, e));
+    rocksdb_transaction_destroy(two);
+    rocksdb_transaction_options_destroy(options);
+    rocksdb_transactiondb_close(db);
+    assert_eq!(called.counts(), [1, 1, 1, 1]);
 }

@@ -18,7 +18,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
 #[test]
 fn every_answer_beside_running_jobs_is_the_models() {
     let place = directory();
-    let seconds = number("ESKER_MODEL_SECONDS", 90);
+    let seconds = number("ESKER_MODEL_SECONDS", 45);
     let plan = ModelPlan {
         library: ours(),
         seed: number("ESKER_MODEL_SEED", 1),

@@ -69,6 +69,31 @@ pub(super) type Filter = extern "C" fn(
 pub(super) type PutVisitor = extern "C" fn(*mut c_void, u32, T, usize, T, usize);
 pub(super) type DeleteVisitor = extern "C" fn(*mut c_void, u32, T, usize);
 pub(super) type DeleteValue = extern "C" fn(*mut c_void, T, usize);
+pub(super) type FilterDecision =
+    extern "C" fn(*mut c_void, c_int, T, usize, c_int, T, usize, *mut T, *mut usize) -> c_int;
+/// Bytes that the library lends.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct LentSlice {
+    pub(super) data: T,
+    pub(super) size: usize,
+}
+pub(super) type NamedValue = extern "C" fn(*mut c_void, T, usize, T, usize);
+pub(super) type EachLock = extern "C" fn(*mut c_void, u32, T, usize, *const u64, usize, c_uchar);
+pub(super) type EachDeadlock =
+    extern "C" fn(*mut c_void, usize, u64, c_uchar, u64, u32, c_uchar, T, usize);
+pub(super) type BeginWait = extern "C" fn(*mut c_void) -> H;
+pub(super) type SleepIn = extern "C" fn(H, i64) -> c_int;
+pub(super) type OfWait = extern "C" fn(H);
+
+/// The exported name of a function: Esker's additions are called by their own names.
+fn symbol(function: &str) -> String {
+    if function.starts_with("esker_") {
+        function.to_owned()
+    } else {
+        format!("rocksdb_{function}")
+    }
+}
 
 macro_rules! functions {
     ($($field:ident ($($arg:ty),*) $(-> $ret:ty)?;)*) => {
@@ -94,7 +119,7 @@ macro_rules! functions {
                     // SAFETY: the signature is the one that RocksDB's header declares.
                     let $field = unsafe {
                         library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>(
-                            concat!("rocksdb_", stringify!($field)).as_bytes(),
+                            symbol(stringify!($field)).as_bytes(),
                         )
                     };
                     let $field = $field.ok().map(|found| *found);
@@ -349,4 +374,38 @@ functions! {
     transaction_set_name(H, T, usize, E);
     transaction_prepare(H, E);
     transactiondb_get_prepared_transactions(H, *mut usize) -> *mut H;
+    esker_interface_version() -> u32;
+    esker_last_error_code() -> u32;
+    esker_last_error_subcode() -> u32;
+    esker_options_set(H, c_int, T, T, E);
+    esker_options_get(H, c_int, T, E) -> V;
+    esker_options_share_statistics(H, H);
+    esker_options_reset_statistics(H);
+    esker_options_take_ticker(H, u32) -> u64;
+    esker_current_options(H, H, E) -> H;
+    esker_compact_range_cf(H, H, H, T, usize, T, usize, E);
+    esker_iter_entry(H) -> *const [LentSlice; 2];
+    esker_resume(H, E);
+    esker_backup_engine_delete_backup(H, u32, E);
+    esker_map_property_cf(H, H, T, *mut c_void, NamedValue, E) -> c_uchar;
+    esker_compactionfilter_create(*mut c_void, Destroy, FilterDecision, Name) -> H;
+    esker_transaction_single_delete_cf(H, H, T, usize, E);
+    esker_transaction_undo_get_for_update_cf(H, H, T, usize, E);
+    esker_transaction_pop_savepoint(H, E);
+    esker_transaction_set_snapshot(H, E);
+    esker_transaction_set_snapshot_on_next_operation(H, E);
+    esker_transaction_clear_snapshot(H, E);
+    esker_transaction_set_lock_timeout(H, i64, E);
+    esker_transaction_id(H) -> u64;
+    esker_transaction_state(H) -> c_int;
+    esker_transaction_has_snapshot(H) -> c_uchar;
+    esker_transaction_num_keys(H) -> u64;
+    esker_transaction_commit_time_batch(H) -> H;
+    esker_transaction_get_for_update_cf(H, H, H, T, usize, c_uchar, c_uchar, E) -> H;
+    esker_transactiondb_single_delete_cf(H, H, H, T, usize, E);
+    esker_transactiondb_options_set_lock_waits(H, *mut c_void, Destroy, BeginWait, SleepIn, OfWait, OfWait, E);
+    esker_transactiondb_each_lock(H, *mut c_void, EachLock, E);
+    esker_transactiondb_waiting_for(H, u64, *mut c_void, EachLock, E) -> c_uchar;
+    esker_transactiondb_each_deadlock(H, *mut c_void, EachDeadlock, E);
+    esker_transactiondb_set_max_deadlocks(H, u32, E);
 }

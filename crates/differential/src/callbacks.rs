@@ -117,6 +117,103 @@ pub(super) extern "C" fn slow(
     0
 }
 
+/// As [`slow`], for the filter that decides by a number: keeps everything.
+#[allow(clippy::too_many_arguments)]
+pub(super) extern "C" fn slow_decision(
+    state: *mut c_void,
+    level: c_int,
+    key: T,
+    key_size: usize,
+    _kind: c_int,
+    value: T,
+    value_size: usize,
+    _output: *mut T,
+    output_size: *mut usize,
+) -> c_int {
+    let none: *mut V = std::ptr::null_mut();
+    c_int::from(slow(
+        state,
+        level,
+        key,
+        key_size,
+        value,
+        value_size,
+        none,
+        output_size,
+        none.cast(),
+    ))
+}
+
+/// Begins a wait for a row lock; the state counts the sleeps.
+pub(super) extern "C" fn begin_wait(state: *mut c_void) -> *mut c_void {
+    state
+}
+
+/// Sleeps a little; the application has enough of every third sleep.
+pub(super) extern "C" fn sleep_in_wait(wait: *mut c_void, micros: i64) -> c_int {
+    static SLEEPS: AtomicU64 = AtomicU64::new(0);
+    if wait.is_null()
+        || SLEEPS
+            .fetch_add(1, atomic::Ordering::Relaxed)
+            .is_multiple_of(3)
+    {
+        return 1;
+    }
+    let micros = u64::try_from(micros).unwrap_or(u64::MAX).min(200);
+    std::thread::sleep(Duration::from_micros(micros));
+    0
+}
+
+/// Wakes nobody: each sleep is short.
+pub(super) extern "C" fn of_wait(_wait: *mut c_void) {}
+
+/// Counts what is passed, in the state.
+pub(super) extern "C" fn count_named(
+    state: *mut c_void,
+    _name: T,
+    _name_size: usize,
+    _value: T,
+    _value_size: usize,
+) {
+    count(state);
+}
+
+/// Counts locks that exactly one transaction holds.
+pub(super) extern "C" fn count_lock(
+    state: *mut c_void,
+    _family: u32,
+    _key: T,
+    _key_size: usize,
+    _holders: *const u64,
+    holders_count: usize,
+    exclusive: c_uchar,
+) {
+    if holders_count == 1 && exclusive != 0 {
+        count(state);
+    }
+}
+
+/// Counts members of deadlocks.
+#[allow(clippy::too_many_arguments)]
+pub(super) extern "C" fn count_deadlock(
+    state: *mut c_void,
+    _number: usize,
+    _time: u64,
+    _limit_exceeded: c_uchar,
+    _transaction: u64,
+    _family: u32,
+    _exclusive: c_uchar,
+    _key: T,
+    _key_size: usize,
+) {
+    count(state);
+}
+
+fn count(state: *mut c_void) {
+    // SAFETY: the caller passed a number of this type, which outlives the call.
+    unsafe { *state.cast::<usize>() += 1 };
+}
+
 pub(super) extern "C" fn full_merge(
     _state: *mut c_void,
     _key: T,

@@ -17,6 +17,7 @@
 //! A round is a program that ran to its end on a database that opened. What was called, compared
 //! and refused is counted by kind.
 
+mod additions;
 mod copies;
 mod files;
 mod held;

@@ -15,10 +15,15 @@ extern "C" {
 typedef int (*esker_compaction_filter_cb)(void* state, int level, const char* key,
     size_t key_length, int value_type, const char* value, size_t value_length, const char** output,
     size_t* output_length);
+typedef void (*esker_deadlock_cb)(void* state, size_t number, uint64_t unix_seconds,
+    unsigned char limit_exceeded, uint64_t transaction_id, uint32_t column_family_id,
+    unsigned char exclusive, const char* key, size_t key_length);
+typedef void (*esker_lock_cb)(void* state, uint32_t column_family_id, const char* key,
+    size_t key_length, const uint64_t* holders, size_t num_holders, unsigned char exclusive);
 typedef void (*esker_named_value_cb)(void* state, const char* name, size_t name_length,
     const char* value, size_t value_length);
 
-#define ESKER_INTERFACE_VERSION 1
+#define ESKER_INTERFACE_VERSION 2
 
 enum {
   esker_options_of_database = 0,
@@ -93,6 +98,23 @@ extern ROCKSDB_LIBRARY_API uint64_t esker_transaction_num_keys(const rocksdb_tra
 extern ROCKSDB_LIBRARY_API void esker_transactiondb_single_delete_cf(rocksdb_transactiondb_t* db,
     const rocksdb_writeoptions_t* options, const rocksdb_column_family_handle_t* column_family,
     const char* key, size_t key_length, char** errptr);
+extern ROCKSDB_LIBRARY_API rocksdb_writebatch_t* esker_transaction_commit_time_batch(rocksdb_transaction_t* transaction);
+extern ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* esker_transaction_get_for_update_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* column_family,
+    const char* key, size_t key_length, unsigned char exclusive, unsigned char validate,
+    char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_transactiondb_options_set_lock_waits(rocksdb_transactiondb_options_t* options,
+    void* state, void (*destructor)(void* state), void* (*begin)(void* state),
+    int (*sleep)(void* wait, int64_t microseconds), void (*wake)(void* wait),
+    void (*end)(void* wait), char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_transactiondb_each_lock(const rocksdb_transactiondb_t* db,
+    void* state, esker_lock_cb each, char** errptr);
+extern ROCKSDB_LIBRARY_API unsigned char esker_transactiondb_waiting_for(const rocksdb_transactiondb_t* db,
+    uint64_t transaction_id, void* state, esker_lock_cb each, char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_transactiondb_each_deadlock(const rocksdb_transactiondb_t* db,
+    void* state, esker_deadlock_cb each, char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_transactiondb_set_max_deadlocks(const rocksdb_transactiondb_t* db,
+    uint32_t count, char** errptr);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,13 @@
 //! Calls of transactions that RocksDB's C interface lacks.
 
 use super::figure;
-use crate::boundary::{bytes, call, exclusive, given};
-use crate::transaction::change;
+use crate::boundary::{attempt, bytes, call, exclusive, given};
+use crate::pinned::pinned;
+use crate::transaction::{change, for_update};
 use crate::transaction_db::write_to;
 use crate::*;
 use std::ffi::{c_char, c_int, c_uchar};
+use std::ptr;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_transaction_single_delete_cf(
@@ -113,6 +115,42 @@ pub extern "C" fn esker_transaction_has_snapshot(
 ) -> c_uchar {
     figure(0, || {
         Some(c_uchar::from(given(transaction)?.txn.snapshot().is_some()))
+    })
+}
+
+/// Its commit-time batch: the commit of a prepared transaction writes it with the transaction, in
+/// one record of the log. The batch belongs to the transaction and is not destroyed; the end of the
+/// transaction empties it. NULL for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_commit_time_batch(
+    transaction: *mut rocksdb_transaction_t,
+) -> *mut rocksdb_writebatch_t {
+    attempt(ptr::null_mut(), || {
+        Ok(exclusive(transaction)?.commit_time_batch())
+    })
+}
+
+/// As `rocksdb_transaction_get_pinned_for_update_cf`; without `validate` it is not looked at
+/// whether others wrote the key since the transaction's snapshot.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_get_for_update_cf(
+    transaction: *mut rocksdb_transaction_t,
+    options: *const rocksdb_readoptions_t,
+    column_family: *const rocksdb_column_family_handle_t,
+    key: *const c_char,
+    key_length: usize,
+    exclusive: c_uchar,
+    validate: c_uchar,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_pinnableslice_t {
+    call(errptr, ptr::null_mut(), || {
+        Ok(pinned(for_update(
+            transaction,
+            options,
+            column_family,
+            bytes(key, key_length),
+            (exclusive != 0, validate != 0),
+        )?))
     })
 }
 

@@ -8,8 +8,10 @@ use crate::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
 pub type esker_compaction_filter_cb = Option<unsafe extern "C" fn(*mut c_void, c_int, *const c_char, usize, c_int, *const c_char, usize, *mut *const c_char, *mut usize) -> c_int>;
+pub type esker_deadlock_cb = Option<unsafe extern "C" fn(*mut c_void, usize, u64, c_uchar, u64, u32, c_uchar, *const c_char, usize)>;
+pub type esker_lock_cb = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const u64, usize, c_uchar)>;
 pub type esker_named_value_cb = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
-pub const ESKER_INTERFACE_VERSION: c_int = 1;
+pub const ESKER_INTERFACE_VERSION: c_int = 2;
 pub const esker_options_of_database: c_int = 0;
 pub const esker_options_of_family: c_int = 1;
 pub const esker_options_of_table: c_int = 2;
@@ -50,3 +52,10 @@ const _: unsafe extern "C" fn(*const rocksdb_transaction_t) -> c_int = esker_tra
 const _: unsafe extern "C" fn(*const rocksdb_transaction_t) -> c_uchar = esker_transaction_has_snapshot;
 const _: unsafe extern "C" fn(*const rocksdb_transaction_t) -> u64 = esker_transaction_num_keys;
 const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_t, *const rocksdb_writeoptions_t, *const rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) = esker_transactiondb_single_delete_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t) -> *mut rocksdb_writebatch_t = esker_transaction_commit_time_batch;
+const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_readoptions_t, *const rocksdb_column_family_handle_t, *const c_char, usize, c_uchar, c_uchar, *mut *mut c_char) -> *mut rocksdb_pinnableslice_t = esker_transaction_get_for_update_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_transactiondb_options_t, *mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void>, Option<unsafe extern "C" fn(*mut c_void, i64) -> c_int>, Option<unsafe extern "C" fn(*mut c_void)>, Option<unsafe extern "C" fn(*mut c_void)>, *mut *mut c_char) = esker_transactiondb_options_set_lock_waits;
+const _: unsafe extern "C" fn(*const rocksdb_transactiondb_t, *mut c_void, esker_lock_cb, *mut *mut c_char) = esker_transactiondb_each_lock;
+const _: unsafe extern "C" fn(*const rocksdb_transactiondb_t, u64, *mut c_void, esker_lock_cb, *mut *mut c_char) -> c_uchar = esker_transactiondb_waiting_for;
+const _: unsafe extern "C" fn(*const rocksdb_transactiondb_t, *mut c_void, esker_deadlock_cb, *mut *mut c_char) = esker_transactiondb_each_deadlock;
+const _: unsafe extern "C" fn(*const rocksdb_transactiondb_t, u32, *mut *mut c_char) = esker_transactiondb_set_max_deadlocks;

@@ -107,6 +107,19 @@ impl Writer<'_> {
             c!(world, backup_engine_purge_old_backups, engine, 2, &mut e);
             outcome = required(world.done(e), "purge");
         }
+        if outcome.is_ok() && world.api.esker_backup_engine_delete_backup.is_some() {
+            let mut e = ptr::null_mut();
+            c!(
+                world,
+                esker_backup_engine_delete_backup,
+                engine,
+                u32::MAX,
+                &mut e
+            );
+            if world.done(e).is_ok() {
+                outcome = Err(Failure::new("a backup is deleted that is not there"));
+            }
+        }
         if outcome.is_ok() {
             remove(&restored);
             let (to, mut e) = (c_path(&restored), ptr::null_mut());

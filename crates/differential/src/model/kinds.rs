@@ -207,8 +207,15 @@ pub(super) const KINDS: &[CallKind] = &[
         "resolve",
         8,
         0,
-        &[Below(3)],
+        &[Below(3), Many(6, EDIT)],
         &["transactiondb_get_prepared_transactions"],
+    ),
+    kind(
+        "additions",
+        25,
+        0,
+        &[Below(9), Family, Key, Id],
+        &["esker_transactiondb_each_lock"],
     ),
 ];
 

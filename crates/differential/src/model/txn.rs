@@ -7,11 +7,11 @@ use super::program::Mode;
 use super::table::{Edit, Table, key};
 use super::tree::required;
 use super::world::{ModelState, at};
-use super::writer::{PreparedTransaction, Sink, Writer, hand};
+use super::writer::{Batch, PreparedTransaction, Sink, Writer, hand};
 use crate::api::{H, c};
 use crate::{Failure, Result};
 
-struct Txn<'a>(&'a ModelState, H);
+pub(super) struct Txn<'a>(pub(super) &'a ModelState, pub(super) H);
 
 impl Sink for Txn<'_> {
     fn put(&mut self, family: H, key: &[u8], value: &[u8]) -> Result<()> {
@@ -66,7 +66,7 @@ impl Sink for Txn<'_> {
 }
 
 impl Writer<'_> {
-    fn begin(&self) -> Option<H> {
+    pub(super) fn begin(&self) -> Option<H> {
         let (world, owner) = (self.world, self.world.hold().owner);
         let none = ptr::null_mut();
         match self.setting.mode {
@@ -94,7 +94,7 @@ impl Writer<'_> {
     }
 
     /// The changes of a transaction: without ranges, and none that a prepared one has locked.
-    fn own_edits(&self, args: &[u64]) -> Vec<(usize, Edit)> {
+    pub(super) fn own_edits(&self, args: &[u64]) -> Vec<(usize, Edit)> {
         let names = self.world.names();
         let locked = |place: usize, at: usize| {
             self.prepared.as_ref().is_some_and(|prepared| {
@@ -154,6 +154,10 @@ impl Writer<'_> {
             c!(world, transaction_rollback_to_savepoint, handle, &mut e);
             world.done(e)?;
             tables = saved;
+        } else if world.api.esker_transaction_pop_savepoint.is_some() {
+            let mut e = ptr::null_mut();
+            c!(world, esker_transaction_pop_savepoint, handle, &mut e);
+            world.done(e)?;
         }
         for (place, edit) in edits {
             self.read_in(handle, *place, number_of(edit), &tables[*place])?;
@@ -183,7 +187,13 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn read_in(&self, handle: H, place: usize, number: usize, table: &Table) -> Result<()> {
+    pub(super) fn read_in(
+        &self,
+        handle: H,
+        place: usize,
+        number: usize,
+        table: &Table,
+    ) -> Result<()> {
         let (world, name) = (self.world, key(number, self.keys()));
         let (mut size, mut e) = (0, ptr::null_mut());
         let (read, family, k) = (world.read, self.family(place as u64).1.handle, at(&name));
@@ -232,16 +242,35 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Commits the prepared transaction, or rolls it back.
-    pub(super) fn resolve(&mut self, how: u64) -> Result<()> {
+    /// Commits the prepared transaction, perhaps with changes that were not prepared, or rolls it
+    /// back.
+    pub(super) fn resolve(&mut self, how: u64, args: &[u64]) -> Result<()> {
         let Some(PreparedTransaction { handle, edits }) = self.prepared.take() else {
             return Ok(());
         };
         let (world, names, mut e) = (self.world, self.world.names(), ptr::null_mut());
+        let extra = if world.api.esker_transaction_commit_time_batch.is_some() {
+            self.edits(args)
+        } else {
+            Vec::new()
+        };
+        if how < 2 && !extra.is_empty() {
+            let lent = c!(world, esker_transaction_commit_time_batch, handle);
+            let mut batch = Batch(world, lent);
+            for (place, edit) in &extra {
+                let family = self.family(*place as u64).1.handle;
+                hand(&mut batch, family, edit, self.keys())?;
+            }
+        }
         if how == 0 {
             c!(world, transaction_rollback, handle, &mut e);
         } else {
             c!(world, transaction_commit, handle, &mut e);
+            if how == 1 {
+                for (place, edit) in &extra {
+                    self.tables[*place].apply(edit);
+                }
+            }
             for (name, edit) in &edits {
                 if let Some(place) = names.iter().position(|own| own == name) {
                     self.tables[place].apply(edit);
@@ -254,7 +283,7 @@ impl Writer<'_> {
 }
 
 /// The key of a change of one.
-fn number_of(edit: &Edit) -> usize {
+pub(super) fn number_of(edit: &Edit) -> usize {
     match edit {
         Edit::Put(at, _) | Edit::Merge(at, _) | Edit::Delete(at) | Edit::Range(at, _) => *at,
     }

@@ -172,14 +172,26 @@ impl Library {
         c!(self, options_set_create_if_missing, options, 1);
         c!(self, options_set_create_missing_column_families, options, 1);
         if sleep > 0 {
-            let filter = c!(
-                self,
-                compactionfilter_create,
-                ptr::without_provenance_mut(sleep as usize),
-                callbacks::nothing,
-                callbacks::slow,
-                callbacks::filter_name,
-            );
+            let state = ptr::without_provenance_mut(sleep as usize);
+            let filter = if sleep % 2 == 1 && self.api.esker_compactionfilter_create.is_some() {
+                c!(
+                    self,
+                    esker_compactionfilter_create,
+                    state,
+                    callbacks::nothing,
+                    callbacks::slow_decision,
+                    callbacks::filter_name,
+                )
+            } else {
+                c!(
+                    self,
+                    compactionfilter_create,
+                    state,
+                    callbacks::nothing,
+                    callbacks::slow,
+                    callbacks::filter_name,
+                )
+            };
             c!(self, options_set_compaction_filter, options, filter);
         }
         Ok(options)
@@ -307,6 +319,31 @@ impl ModelState {
         Ok(())
     }
 
+    /// Has waits for row locks carried out by the driver, which ends some.
+    fn end_waits(&self, options: H) -> Result<()> {
+        if self
+            .api
+            .esker_transactiondb_options_set_lock_waits
+            .is_none()
+        {
+            return Ok(());
+        }
+        let mut e = ptr::null_mut();
+        c!(
+            self,
+            esker_transactiondb_options_set_lock_waits,
+            options,
+            ptr::without_provenance_mut(1),
+            callbacks::nothing,
+            callbacks::begin_wait,
+            callbacks::sleep_in_wait,
+            callbacks::of_wait,
+            callbacks::of_wait,
+            &mut e
+        );
+        self.done(e)
+    }
+
     /// Opens the database with families of these names.
     pub(super) fn begin(&self, mode: Mode, names: &[String]) -> Result<()> {
         let path = self.base.join("db");
@@ -352,6 +389,7 @@ impl ModelState {
                     options,
                     50
                 );
+                self.end_waits(options)?;
                 let owner = c!(
                     self,
                     transactiondb_open_column_families,

@@ -62,7 +62,7 @@ pub(super) fn hand(sink: &mut dyn Sink, family: H, edit: &Edit, keys: usize) -> 
     }
 }
 
-struct Batch<'a>(&'a ModelState, H);
+pub(super) struct Batch<'a>(pub(super) &'a ModelState, pub(super) H);
 
 impl Sink for Batch<'_> {
     fn put(&mut self, family: H, key: &[u8], value: &[u8]) -> Result<()> {
@@ -195,7 +195,8 @@ impl<'a> Writer<'a> {
             "reopen" => self.reopen(arg(0)),
             "transaction" => self.transaction(arg(0), arg(1), rest(2)),
             "prepare" => self.prepare(arg(0), rest(1)),
-            "resolve" => self.resolve(arg(0)),
+            "resolve" => self.resolve(arg(0), rest(1)),
+            "additions" => self.additions(arg(0), (arg(1), arg(2)), arg(3)),
             _ => {
                 let known = tree::make(self.world, self.keys(), call)?;
                 let unknown = || Failure::new(format!("{call} is no call of the model's thread"));
@@ -239,16 +240,35 @@ impl<'a> Writer<'a> {
         }
         let (key, mut e) = (key(number, self.keys()), ptr::null_mut());
         let (db, write, handle) = (self.world.db(), self.world.write, family.handle);
-        c!(
-            self.world,
-            singledelete_cf,
-            db,
-            write,
-            handle,
-            at(&key),
-            4,
-            &mut e
-        );
+        let has_own = self
+            .world
+            .api
+            .esker_transactiondb_single_delete_cf
+            .is_some();
+        if number % 2 == 1 && has_own && self.is(Mode::Pessimistic) {
+            let owner = self.world.hold().owner;
+            c!(
+                self.world,
+                esker_transactiondb_single_delete_cf,
+                owner,
+                write,
+                handle,
+                at(&key),
+                4,
+                &mut e
+            );
+        } else {
+            c!(
+                self.world,
+                singledelete_cf,
+                db,
+                write,
+                handle,
+                at(&key),
+                4,
+                &mut e
+            );
+        }
         required(self.world.done(e), "single_delete")?;
         self.tables[place].apply(&Edit::Delete(number));
         Ok(())
