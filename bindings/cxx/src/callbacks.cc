@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "convert.h"
+#include "job_info.h"
 #include "rocksdb/compaction_filter.h"
 #include "rocksdb/listener.h"
 #include "rocksdb/merge_operator.h"
@@ -213,30 +214,6 @@ struct Listening {
 
 Listening& Told(void* state) { return *static_cast<Listening*>(state); }
 
-std::string Text(const char* bytes, size_t length) {
-  return bytes == nullptr ? std::string() : std::string(bytes, length);
-}
-
-FlushJobInfo ToCxx(const rocksdb_flushjobinfo_t* from) {
-  FlushJobInfo info;
-  size_t length = 0;
-  info.cf_id = rocksdb_flushjobinfo_cf_id(from);
-  const char* name = rocksdb_flushjobinfo_cf_name(from, &length);
-  info.cf_name = Text(name, length);
-  const char* path = rocksdb_flushjobinfo_file_path(from, &length);
-  info.file_path = Text(path, length);
-  info.file_number = rocksdb_flushjobinfo_file_number(from);
-  info.oldest_blob_file_number = rocksdb_flushjobinfo_oldest_blob_file_number(from);
-  info.thread_id = rocksdb_flushjobinfo_thread_id(from);
-  info.job_id = rocksdb_flushjobinfo_job_id(from);
-  info.triggered_writes_slowdown = rocksdb_flushjobinfo_triggered_writes_slowdown(from) != 0;
-  info.triggered_writes_stop = rocksdb_flushjobinfo_triggered_writes_stop(from) != 0;
-  info.smallest_seqno = rocksdb_flushjobinfo_smallest_seqno(from);
-  info.largest_seqno = rocksdb_flushjobinfo_largest_seqno(from);
-  info.flush_reason = static_cast<FlushReason>(rocksdb_flushjobinfo_flush_reason(from));
-  return info;
-}
-
 void FlushBegin(void* state, rocksdb_t*, const rocksdb_flushjobinfo_t* info) noexcept {
   MustNotThrow("EventListener::OnFlushBegin", [&] {
     Told(state).listener->OnFlushBegin(Told(state).db->db, ToCxx(info));
@@ -247,39 +224,17 @@ void FlushCompleted(void* state, rocksdb_t*, const rocksdb_flushjobinfo_t* info)
     Told(state).listener->OnFlushCompleted(Told(state).db->db, ToCxx(info));
   });
 }
-void CompactionBegin(void* state, rocksdb_t*, const rocksdb_compactionjobinfo_t* from) noexcept {
+void CompactionBegin(void* state, rocksdb_t*, const rocksdb_compactionjobinfo_t* info) noexcept {
   MustNotThrow("EventListener::OnCompactionBegin", [&] {
-    CompactionJobInfo info;
-    FillJobInfo(from, &info);
-    Told(state).listener->OnCompactionBegin(Told(state).db->db, info);
+    Told(state).listener->OnCompactionBegin(Told(state).db->db, ToCxx(info));
   });
 }
 void CompactionCompleted(void* state, rocksdb_t*,
-                         const rocksdb_compactionjobinfo_t* from) noexcept {
+                         const rocksdb_compactionjobinfo_t* info) noexcept {
   MustNotThrow("EventListener::OnCompactionCompleted", [&] {
-    CompactionJobInfo info;
-    FillJobInfo(from, &info);
-    Told(state).listener->OnCompactionCompleted(Told(state).db->db, info);
+    Told(state).listener->OnCompactionCompleted(Told(state).db->db, ToCxx(info));
   });
 }
-
-SubcompactionJobInfo ToCxx(const rocksdb_subcompactionjobinfo_t* from) {
-  SubcompactionJobInfo info;
-  size_t length = 0;
-  info.cf_id = rocksdb_subcompactionjobinfo_cf_id(from);
-  const char* name = rocksdb_subcompactionjobinfo_cf_name(from, &length);
-  info.cf_name = Text(name, length);
-  ErrorText error;
-  rocksdb_subcompactionjobinfo_status(from, error);
-  info.status = error.status();
-  info.thread_id = rocksdb_subcompactionjobinfo_thread_id(from);
-  info.job_id = rocksdb_subcompactionjobinfo_job_id(from);
-  info.subcompaction_job_id = rocksdb_subcompactionjobinfo_subcompaction_job_id(from);
-  info.base_input_level = rocksdb_subcompactionjobinfo_base_input_level(from);
-  info.output_level = rocksdb_subcompactionjobinfo_output_level(from);
-  return info;
-}
-
 void SubcompactionBegin(void* state, const rocksdb_subcompactionjobinfo_t* info) noexcept {
   MustNotThrow("EventListener::OnSubcompactionBegin",
                [&] { Told(state).listener->OnSubcompactionBegin(ToCxx(info)); });
@@ -289,18 +244,9 @@ void SubcompactionCompleted(void* state, const rocksdb_subcompactionjobinfo_t* i
                [&] { Told(state).listener->OnSubcompactionCompleted(ToCxx(info)); });
 }
 void FileIngested(void* state, rocksdb_t*,
-                  const rocksdb_externalfileingestioninfo_t* from) noexcept {
+                  const rocksdb_externalfileingestioninfo_t* info) noexcept {
   MustNotThrow("EventListener::OnExternalFileIngested", [&] {
-    ExternalFileIngestionInfo info;
-    size_t length = 0;
-    const char* text = rocksdb_externalfileingestioninfo_cf_name(from, &length);
-    info.cf_name = Text(text, length);
-    text = rocksdb_externalfileingestioninfo_external_file_path(from, &length);
-    info.external_file_path = Text(text, length);
-    text = rocksdb_externalfileingestioninfo_internal_file_path(from, &length);
-    info.internal_file_path = Text(text, length);
-    info.global_seqno = rocksdb_externalfileingestioninfo_global_seqno(from);
-    Told(state).listener->OnExternalFileIngested(Told(state).db->db, info);
+    Told(state).listener->OnExternalFileIngested(Told(state).db->db, ToCxx(info));
   });
 }
 void BackgroundError(void* state, uint32_t reason, rocksdb_status_ptr_t* from) noexcept {
@@ -316,7 +262,7 @@ void StallChanged(void* state, const rocksdb_writestallinfo_t* from) noexcept {
     WriteStallInfo info;
     size_t length = 0;
     const char* name = rocksdb_writestallinfo_cf_name(from, &length);
-    info.cf_name = Text(name, length);
+    info.cf_name.assign(name, length);
     // The handle of a condition is the address of its number.
     const auto number = [](const rocksdb_writestallcondition_t* condition) {
       return static_cast<WriteStallCondition>(*reinterpret_cast<const int*>(condition));
@@ -326,18 +272,9 @@ void StallChanged(void* state, const rocksdb_writestallinfo_t* from) noexcept {
     Told(state).listener->OnStallConditionsChanged(info);
   });
 }
-void MemtableSealed(void* state, const rocksdb_memtableinfo_t* from) noexcept {
-  MustNotThrow("EventListener::OnMemTableSealed", [&] {
-    MemTableInfo info;
-    size_t length = 0;
-    const char* name = rocksdb_memtableinfo_cf_name(from, &length);
-    info.cf_name = Text(name, length);
-    info.first_seqno = rocksdb_memtableinfo_first_seqno(from);
-    info.earliest_seqno = rocksdb_memtableinfo_earliest_seqno(from);
-    info.num_entries = rocksdb_memtableinfo_num_entries(from);
-    info.num_deletes = rocksdb_memtableinfo_num_deletes(from);
-    Told(state).listener->OnMemTableSealed(info);
-  });
+void MemtableSealed(void* state, const rocksdb_memtableinfo_t* info) noexcept {
+  MustNotThrow("EventListener::OnMemTableSealed",
+               [&] { Told(state).listener->OnMemTableSealed(ToCxx(info)); });
 }
 void StopListening(void* state) noexcept {
   MustNotThrow("a listener's destructor", [&] { delete static_cast<Listening*>(state); });
@@ -468,41 +405,6 @@ void AddListener(const std::shared_ptr<EventListener>& listener,
                                         FlushCompleted, CompactionBegin, CompactionCompleted,
                                         SubcompactionBegin, SubcompactionCompleted, FileIngested,
                                         BackgroundError, StallChanged, MemtableSealed));
-}
-
-void FillJobInfo(const rocksdb_compactionjobinfo_t* from, CompactionJobInfo* to) {
-  size_t length = 0;
-  to->cf_id = rocksdb_compactionjobinfo_cf_id(from);
-  const char* name = rocksdb_compactionjobinfo_cf_name(from, &length);
-  to->cf_name = Text(name, length);
-  ErrorText error;
-  rocksdb_compactionjobinfo_status(from, error);
-  to->status = error.status();
-  to->thread_id = rocksdb_compactionjobinfo_thread_id(from);
-  to->job_id = rocksdb_compactionjobinfo_job_id(from);
-  to->base_input_level = rocksdb_compactionjobinfo_base_input_level(from);
-  to->output_level = rocksdb_compactionjobinfo_output_level(from);
-  to->compaction_reason =
-      static_cast<CompactionReason>(rocksdb_compactionjobinfo_compaction_reason(from));
-  to->compression = static_cast<CompressionType>(rocksdb_compactionjobinfo_compression(from));
-  const size_t inputs = rocksdb_compactionjobinfo_input_files_count(from);
-  for (size_t i = 0; i < inputs; ++i) {
-    const char* path = rocksdb_compactionjobinfo_input_file_at(from, i, &length);
-    to->input_files.push_back(Text(path, length));
-  }
-  const size_t outputs = rocksdb_compactionjobinfo_output_files_count(from);
-  for (size_t i = 0; i < outputs; ++i) {
-    const char* path = rocksdb_compactionjobinfo_output_file_at(from, i, &length);
-    to->output_files.push_back(Text(path, length));
-  }
-  to->stats.elapsed_micros = rocksdb_compactionjobinfo_elapsed_micros(from);
-  to->stats.num_input_records = rocksdb_compactionjobinfo_input_records(from);
-  to->stats.num_output_records = rocksdb_compactionjobinfo_output_records(from);
-  to->stats.num_input_files = rocksdb_compactionjobinfo_num_input_files(from);
-  to->stats.num_output_files = outputs;
-  to->stats.total_input_bytes = rocksdb_compactionjobinfo_total_input_bytes(from);
-  to->stats.total_output_bytes = rocksdb_compactionjobinfo_total_output_bytes(from);
-  to->stats.num_corrupt_keys = rocksdb_compactionjobinfo_num_corrupt_keys(from);
 }
 
 Status SetObjects(const ColumnFamilyOptions& options, rocksdb_options_t* out) {

@@ -40,7 +40,6 @@ Status SetObjects(const DBOptions& options, const std::shared_ptr<ListenedDb>& d
 void AddListener(const std::shared_ptr<EventListener>& listener,
                  const std::shared_ptr<ListenedDb>& db, rocksdb_options_t* out);
 rocksdb_comparator_t* NewComparatorHandle(const Comparator* comparator);
-void FillJobInfo(const rocksdb_compactionjobinfo_t* from, CompactionJobInfo* to);
 
 // The options of one read, as long as it takes.
 class ReadHandle {

@@ -1,6 +1,7 @@
 #include "rocksdb/db.h"
 
 #include "db_impl.h"
+#include "job_info.h"
 #include "rocksdb/convenience.h"
 
 namespace ROCKSDB_NAMESPACE {
@@ -486,7 +487,7 @@ Status DBImpl::CompactFiles(const CompactionOptions& options, ColumnFamilyHandle
   if (!error.ok()) return error.status();
   if (outputs != nullptr) outputs->assign(made, made + count);
   rocksdb_compact_files_output_file_names_destroy(made, count);
-  if (info != nullptr) FillJobInfo(job.get(), info);
+  if (info != nullptr) *info = ToCxx(job.get());
   return Status::OK();
 }
 

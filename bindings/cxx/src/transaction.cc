@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "db_impl.h"
+#include "lock_waits.h"
 #include "rocksdb/utilities/optimistic_transaction_db.h"
 #include "rocksdb/utilities/transaction_db.h"
 
@@ -84,9 +85,11 @@ class NamedTransactions {
 
 class TransactionImpl : public Transaction {
  public:
+  // `db` is null for a database that does not lock.
   TransactionImpl(rocksdb_transaction_t* handle, const WriteOptions& options,
-                  std::shared_ptr<NamedTransactions> named, bool detects_deadlocks)
-      : handle_(handle), named_(std::move(named)) {
+                  std::shared_ptr<NamedTransactions> named, bool detects_deadlocks,
+                  const rocksdb_transactiondb_t* db = nullptr)
+      : handle_(handle), db_(db), named_(std::move(named)) {
     Restart(handle, options, detects_deadlocks);
     if (handle != nullptr && !GetName().empty()) named_->Add(GetName(), this);
   }
@@ -100,6 +103,8 @@ class TransactionImpl : public Transaction {
                bool detects_deadlocks) {
     DropSnapshot();
     handle_ = handle;
+    // Other threads ask what it waits for; they do not use the handle.
+    id_ = esker_transaction_id(handle);
     options_ = options;
     detects_deadlocks_ = detects_deadlocks;
     began_ = std::chrono::steady_clock::now();
@@ -162,14 +167,14 @@ class TransactionImpl : public Transaction {
   }
   Status GetForUpdate(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
                       PinnableSlice* value, bool exclusive, bool do_validate) override {
-    if (!do_validate) return Status::NotSupported("GetForUpdate without validation");
     PinnableSlice unused;
     PinnableSlice* to = value == nullptr ? &unused : value;
     to->Reset();
     ReadHandle read(options);
     ErrorText error;
-    auto* found = rocksdb_transaction_get_pinned_for_update_cf(
-        handle_, read.get(), ToC(family), key.data(), key.size(), exclusive ? 1 : 0, error);
+    auto* found = esker_transaction_get_for_update_cf(handle_, read.get(), ToC(family),
+                                                      key.data(), key.size(), exclusive ? 1 : 0,
+                                                      do_validate ? 1 : 0, error);
     return Notified(PinValue(error, found, to));
   }
   Iterator* GetIterator(const ReadOptions& options, ColumnFamilyHandle* family) override {
@@ -215,6 +220,14 @@ class TransactionImpl : public Transaction {
     return error.status();
   }
 
+  WriteBatch* GetCommitTimeWriteBatch() override {
+    if (at_commit_ == nullptr) {
+      at_commit_ = std::make_unique<WriteBatch>(esker_transaction_commit_time_batch(handle_),
+                                                /*is_own=*/false);
+    }
+    return at_commit_.get();
+  }
+
   uint64_t GetNumKeys() const override { return esker_transaction_num_keys(handle_); }
   uint64_t GetElapsedTime() const override {
     const auto passed = std::chrono::steady_clock::now() - began_;
@@ -238,7 +251,11 @@ class TransactionImpl : public Transaction {
     char* name = rocksdb_transaction_get_name(handle_, &length);
     return Take(name, length);
   }
-  TransactionID GetID() const override { return esker_transaction_id(handle_); }
+  TransactionID GetID() const override { return id_; }
+  std::vector<TransactionID> GetWaitingTxns(uint32_t* family, std::string* key) const override {
+    if (db_ == nullptr) return {};
+    return WaitsFor(db_, id_, family, key);
+  }
   TransactionState GetState() const override {
     return static_cast<TransactionState>(esker_transaction_state(handle_));
   }
@@ -265,7 +282,10 @@ class TransactionImpl : public Transaction {
   }
 
   rocksdb_transaction_t* handle_;
+  const rocksdb_transactiondb_t* db_;
+  TransactionID id_ = 0;
   std::shared_ptr<NamedTransactions> named_;
+  std::unique_ptr<WriteBatch> at_commit_;
   WriteOptions options_;
   bool detects_deadlocks_ = false;
   std::chrono::steady_clock::time_point began_;
@@ -341,7 +361,7 @@ class LockingDB final : public TransactionDB {
                                              again == nullptr ? nullptr : again->handle());
     if (handle == nullptr) return nullptr;
     if (again == nullptr) {
-      return new TransactionImpl(handle, options, named_, txn_options.deadlock_detect);
+      return new TransactionImpl(handle, options, named_, txn_options.deadlock_detect, handle_);
     }
     again->Restart(handle, options, txn_options.deadlock_detect);
     return again;
@@ -355,9 +375,16 @@ class LockingDB final : public TransactionDB {
     rocksdb_transaction_t** found = rocksdb_transactiondb_get_prepared_transactions(handle_,
                                                                                     &count);
     for (size_t i = 0; i < count; ++i) {
-      transactions->push_back(new TransactionImpl(found[i], WriteOptions(), named_, false));
+      transactions->push_back(
+          new TransactionImpl(found[i], WriteOptions(), named_, false, handle_));
     }
     rocksdb_free(found);
+  }
+  LockStatusData GetLockStatusData() override { return Locks(handle_); }
+  std::vector<DeadlockPath> GetDeadlockInfoBuffer() override { return FoundDeadlocks(handle_); }
+  void SetDeadlockInfoBufferSize(uint32_t target_size) override {
+    ErrorText error;
+    esker_transactiondb_set_max_deadlocks(handle_, target_size, error);
   }
 
  private:
@@ -415,10 +442,11 @@ DB* Finish(Opening& opening, rocksdb_optimistictransactiondb_t* handle) {
 Status TransactionDB::Open(const Options& options, const TransactionDBOptions& txn_options,
                            const std::string& path, TransactionDB** db) {
   *db = nullptr;
-  if (txn_options.custom_mutex_factory) return Status::NotSupported("custom_mutex_factory");
   Opening opening(options, path);
   if (!opening.status().ok()) return opening.status();
   auto with = ToC(txn_options);
+  const Status waits = SetLockWaits(txn_options.custom_mutex_factory, with.get());
+  if (!waits.ok()) return waits;
   ErrorText error;
   auto* handle = rocksdb_transactiondb_open(opening.options(), with.get(), opening.path(), error);
   if (!error.ok()) return error.status();
@@ -431,10 +459,11 @@ Status TransactionDB::Open(const DBOptions& options, const TransactionDBOptions&
                            const std::vector<ColumnFamilyDescriptor>& families,
                            std::vector<ColumnFamilyHandle*>* handles, TransactionDB** db) {
   *db = nullptr;
-  if (txn_options.custom_mutex_factory) return Status::NotSupported("custom_mutex_factory");
   Opening opening(options, families, path);
   if (!opening.status().ok()) return opening.status();
   auto with = ToC(txn_options);
+  const Status waits = SetLockWaits(txn_options.custom_mutex_factory, with.get());
+  if (!waits.ok()) return waits;
   ErrorText error;
   auto* handle = rocksdb_transactiondb_open_column_families(
       opening.options(), with.get(), opening.path(), opening.count(), opening.names(),

@@ -115,10 +115,22 @@ class Events : public EventListener {
     const std::lock_guard<std::mutex> lock(mutex);
     dbs.push_back(db);
     flushed.push_back(info.cf_name);
+    // What the new table tells of itself.
+    const TableProperties& table = info.table_properties;
+    CHECK(table.num_entries > 0 && table.column_family_name == info.cf_name);
+    CHECK(!table.comparator_name.empty() && table.raw_key_size > 0);
+    CHECK(info.flush_reason != FlushReason::kShutDown && info.blob_file_addition_infos.empty());
   }
   void OnCompactionCompleted(DB*, const CompactionJobInfo& info) override {
     const std::lock_guard<std::mutex> lock(mutex);
     CHECK(info.status.ok() && !info.input_files.empty());
+    CHECK(info.input_file_infos.size() == info.input_files.size());
+    CHECK(info.output_file_infos.size() == info.output_files.size());
+    CHECK(info.stats.num_output_files == info.output_files.size());
+    CHECK(info.compaction_reason != CompactionReason::kUnknown);
+    for (const auto& [file, table] : info.table_properties) {
+      CHECK(!file.empty() && table->num_entries > 0);
+    }
     ++compactions;
   }
   void OnMemTableSealed(const MemTableInfo& info) override {

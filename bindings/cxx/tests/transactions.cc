@@ -1,7 +1,13 @@
 // Transactions of both kinds.
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "check.h"
@@ -129,6 +135,158 @@ void Checking() {
   CHECK(!DB::Open(Creating(), db->GetName(), &second).ok());
 }
 
+// What a server's threads sleep in: a thread that is killed leaves its wait.
+class Mutex : public TransactionDBMutex {
+ public:
+  Status Lock() override {
+    inner.lock();
+    return Status::OK();
+  }
+  Status TryLockFor(int64_t) override { return Lock(); }
+  void UnLock() override { inner.unlock(); }
+  std::mutex inner;
+};
+
+class Waits : public TransactionDBMutexFactory {
+ public:
+  class CondVar : public TransactionDBCondVar {
+   public:
+    explicit CondVar(Waits* of) : of_(of) {}
+    Status Wait(std::shared_ptr<TransactionDBMutex> mutex) override {
+      return WaitFor(mutex, 60'000'000);
+    }
+    Status WaitFor(std::shared_ptr<TransactionDBMutex> mutex, int64_t microseconds) override {
+      auto& inner = static_cast<Mutex*>(mutex.get())->inner;
+      std::unique_lock<std::mutex> lock(inner, std::adopt_lock);
+      const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
+      ++of_->asleep;
+      std::cv_status told = std::cv_status::no_timeout;
+      while (told == std::cv_status::no_timeout && !of_->killed && !woken_) {
+        const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+        told = changed_.wait_until(lock, std::min(soon, end));
+        if (std::chrono::steady_clock::now() < end) told = std::cv_status::no_timeout;
+      }
+      --of_->asleep;
+      lock.release();
+      const bool is_late = told == std::cv_status::timeout || of_->killed;
+      return woken_.exchange(false) ? Status::OK()
+             : is_late                    ? Status::TimedOut(Status::kMutexTimeout)
+                                          : Status::OK();
+    }
+    void Notify() override { NotifyAll(); }
+    void NotifyAll() override {
+      woken_ = true;
+      changed_.notify_all();
+    }
+
+   private:
+    Waits* of_;
+    std::atomic<bool> woken_ = false;
+    std::condition_variable changed_;
+  };
+
+  std::shared_ptr<TransactionDBMutex> AllocateMutex() override {
+    return std::make_shared<Mutex>();
+  }
+  std::shared_ptr<TransactionDBCondVar> AllocateCondVar() override {
+    return std::make_shared<CondVar>(this);
+  }
+  std::atomic<bool> killed = false;
+  std::atomic<int> asleep = 0;
+};
+
+void EndedWaits() {
+  auto waits = std::make_shared<Waits>();
+  TransactionDBOptions with;
+  with.custom_mutex_factory = waits;
+  with.transaction_lock_timeout = -1;
+  TransactionDB* opened = nullptr;
+  CHECK_OK(TransactionDB::Open(Creating(), with, Fresh("cxx_waits"), &opened));
+  std::unique_ptr<TransactionDB> db(opened);
+  with.custom_mutex_factory.reset();
+  std::unique_ptr<Transaction> holder(db->BeginTransaction(WriteOptions()));
+  CHECK_OK(holder->Put("k", "held"));
+  std::unique_ptr<Transaction> waiter(db->BeginTransaction(WriteOptions()));
+  uint32_t family = 7;
+  std::string key = "x";
+  CHECK(waiter->GetWaitingTxns(&family, &key).empty() && family == 0 && key.empty());
+  Status status;
+  std::thread killed([&] { status = waiter->Put("k", "never"); });
+  while (waits->asleep == 0) std::this_thread::yield();
+  const auto holders = waiter->GetWaitingTxns(&family, &key);
+  CHECK(holders.size() == 1 && holders[0] == holder->GetID() && key == "k" && family == 0);
+  const LockStatusData locks = db->GetLockStatusData();
+  CHECK(locks.size() == 1 && locks.begin()->second.key == "k");
+  CHECK(locks.begin()->second.exclusive && locks.begin()->second.ids == holders);
+  waits->killed = true;
+  killed.join();
+  CHECK(status.IsTimedOut() && status.subcode() == Status::kLockTimeout);
+  CHECK(waiter->GetWaitingTxns(nullptr, nullptr).empty());
+  waits->killed = false;
+  std::thread woken([&] { status = waiter->Put("k", "then"); });
+  while (waits->asleep == 0) std::this_thread::yield();
+  CHECK_OK(holder->Commit());
+  woken.join();
+  CHECK_OK(status);
+  CHECK_OK(waiter->Commit());
+  CHECK(db->GetLockStatusData().empty());
+}
+
+void Deadlocks(TransactionDB* db) {
+  TransactionOptions detect;
+  detect.deadlock_detect = true;
+  detect.lock_timeout = 60'000;
+  std::unique_ptr<Transaction> one(db->BeginTransaction(WriteOptions(), detect));
+  std::unique_ptr<Transaction> two(db->BeginTransaction(WriteOptions(), detect));
+  CHECK_OK(one->Put("d1", "1"));
+  CHECK_OK(two->Put("d2", "2"));
+  Status status;
+  std::thread waits([&] { status = one->Put("d2", "1"); });
+  uint32_t family = 0;
+  std::string key;
+  while (one->GetWaitingTxns(&family, &key).empty()) std::this_thread::yield();
+  const Status ring = two->Put("d1", "2");
+  CHECK(ring.IsBusy() && ring.subcode() == Status::kDeadlock);
+  CHECK_OK(two->Rollback());
+  waits.join();
+  CHECK_OK(status);
+  CHECK_OK(one->Rollback());
+  const auto found = db->GetDeadlockInfoBuffer();
+  CHECK(found.size() == 1 && found[0].path.size() == 2 && !found[0].limit_exceeded);
+  CHECK(found[0].deadlock_time > 0 && !found[0].empty());
+  CHECK(found[0].path[0].m_txn_id != found[0].path[1].m_txn_id);
+  db->SetDeadlockInfoBufferSize(0);
+  CHECK(db->GetDeadlockInfoBuffer().empty());
+}
+
+void CommitTimeBatch(TransactionDB* db) {
+  std::unique_ptr<Transaction> txn(db->BeginTransaction(WriteOptions()));
+  CHECK_OK(txn->SetName("with a batch"));
+  CHECK_OK(txn->Put("row", "prepared"));
+  CHECK_OK(txn->Prepare());
+  CHECK_OK(txn->GetCommitTimeWriteBatch()->Put("position", "42"));
+  CHECK_OK(txn->GetCommitTimeWriteBatch()->Put("row", "overwritten"));
+  CHECK(txn->GetCommitTimeWriteBatch()->Count() == 2);
+  CHECK_OK(txn->Commit());
+  CHECK(txn->GetCommitTimeWriteBatch()->Count() == 0);
+  std::string value;
+  CHECK_OK(db->Get(ReadOptions(), "position", &value));
+  CHECK(value == "42");
+  CHECK_OK(db->Get(ReadOptions(), "row", &value));
+  CHECK(value == "prepared");
+  txn.reset(db->BeginTransaction(WriteOptions()));
+  CHECK_OK(txn->GetCommitTimeWriteBatch()->Put("lost", "1"));
+  CHECK(txn->Commit().IsInvalidArgument());
+  CHECK_OK(txn->Rollback());
+  CHECK(txn->GetCommitTimeWriteBatch()->Count() == 0);
+  // Without validation what others wrote since the snapshot does not matter.
+  txn->SetSnapshot();
+  CHECK_OK(db->Put(WriteOptions(), "row", "later"));
+  CHECK(txn->GetForUpdate(ReadOptions(), "row", &value).IsBusy());
+  CHECK_OK(txn->GetForUpdate(ReadOptions(), "row", &value, true, false));
+  CHECK(value == "later");
+}
+
 }  // namespace
 
 int main() {
@@ -140,9 +298,12 @@ int main() {
                                &db));
   Locks(db);
   Snapshots(db);
+  Deadlocks(db);
+  CommitTimeBatch(db);
   for (ColumnFamilyHandle* handle : handles) delete handle;
   delete db;
   Prepared(Fresh("cxx_2pc"));
   Checking();
+  EndedWaits();
   std::puts("transactions: ok");
 }

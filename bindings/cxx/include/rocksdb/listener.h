@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "rocksdb/compaction_job_stats.h"
 #include "rocksdb/compression_type.h"
 #include "rocksdb/customizable.h"
 #include "rocksdb/status.h"
@@ -17,8 +19,54 @@ namespace ROCKSDB_NAMESPACE {
 class ColumnFamilyHandle;
 class DB;
 
-enum class FlushReason : int { kOthers = 0x00, kGetLiveFiles = 0x01, kShutDown = 0x02 };
-enum class CompactionReason : int { kUnknown = 0 };
+// By the name of the file.
+using TablePropertiesCollection =
+    std::unordered_map<std::string, std::shared_ptr<const TableProperties>>;
+
+enum class FlushReason : int {
+  kOthers = 0x00,
+  kGetLiveFiles = 0x01,
+  kShutDown = 0x02,
+  kExternalFileIngestion = 0x03,
+  kManualCompaction = 0x04,
+  kWriteBufferManager = 0x05,
+  kWriteBufferFull = 0x06,
+  kTest = 0x07,
+  kDeleteFiles = 0x08,
+  kAutoCompaction = 0x09,
+  kManualFlush = 0x0a,
+  kErrorRecovery = 0x0b,
+  kErrorRecoveryRetryFlush = 0x0c,
+  kWalFull = 0x0d,
+  kCatchUpAfterErrorRecovery = 0x0e,
+  kMemtableMaxRangeDeletions = 0x0f,
+};
+
+enum class CompactionReason : int {
+  kUnknown = 0,
+  kLevelL0FilesNum,
+  kLevelMaxLevelSize,
+  kUniversalSizeAmplification,
+  kUniversalSizeRatio,
+  kUniversalSortedRunNum,
+  kFIFOMaxSize,
+  kFIFOReduceNumFiles,
+  kFIFOTtl,
+  kManualCompaction,
+  kFilesMarkedForCompaction,
+  kBottommostFiles,
+  kTtl,
+  kFlush,
+  kExternalSstIngestion,
+  kPeriodicCompaction,
+  kChangeTemperature,
+  kForcedBlobGC,
+  kRoundRobinTtl,
+  kRefitLevel,
+  kReadTriggered,
+  kNumOfReasons,
+};
+
 enum class BackgroundErrorReason {
   kFlush,
   kCompaction,
@@ -27,6 +75,33 @@ enum class BackgroundErrorReason {
   kManifestWrite,
   kFlushNoWAL,
   kManifestWriteNoWAL,
+  kAsyncFileOpen,
+};
+
+struct BlobFileInfo {
+  BlobFileInfo(const std::string& path, const uint64_t number)
+      : blob_file_path(path), blob_file_number(number) {}
+
+  std::string blob_file_path;
+  uint64_t blob_file_number;
+};
+
+struct BlobFileAdditionInfo : public BlobFileInfo {
+  BlobFileAdditionInfo(const std::string& path, const uint64_t number, const uint64_t blobs,
+                       const uint64_t bytes)
+      : BlobFileInfo(path, number), total_blob_count(blobs), total_blob_bytes(bytes) {}
+
+  uint64_t total_blob_count;
+  uint64_t total_blob_bytes;
+};
+
+struct BlobFileGarbageInfo : public BlobFileInfo {
+  BlobFileGarbageInfo(const std::string& path, const uint64_t number, const uint64_t blobs,
+                      const uint64_t bytes)
+      : BlobFileInfo(path, number), garbage_blob_count(blobs), garbage_blob_bytes(bytes) {}
+
+  uint64_t garbage_blob_count;
+  uint64_t garbage_blob_bytes;
 };
 
 struct FlushJobInfo {
@@ -43,17 +118,14 @@ struct FlushJobInfo {
   SequenceNumber largest_seqno = 0;
   TableProperties table_properties;
   FlushReason flush_reason = FlushReason::kOthers;
+  CompressionType blob_compression_type = kNoCompression;
+  std::vector<BlobFileAdditionInfo> blob_file_addition_infos;
 };
 
-struct CompactionJobStats {
-  uint64_t elapsed_micros = 0;
-  uint64_t num_input_records = 0;
-  size_t num_input_files = 0;
-  uint64_t num_output_records = 0;
-  size_t num_output_files = 0;
-  uint64_t total_input_bytes = 0;
-  uint64_t total_output_bytes = 0;
-  uint64_t num_corrupt_keys = 0;
+struct CompactionFileInfo {
+  int level = 0;
+  uint64_t file_number = 0;
+  uint64_t oldest_blob_file_number = 0;
 };
 
 struct CompactionJobInfo {
@@ -62,13 +134,21 @@ struct CompactionJobInfo {
   Status status;
   uint64_t thread_id = 0;
   int job_id = 0;
+  int num_l0_files = 0;
   int base_input_level = 0;
   int output_level = 0;
   std::vector<std::string> input_files;
+  std::vector<CompactionFileInfo> input_file_infos;
   std::vector<std::string> output_files;
+  std::vector<CompactionFileInfo> output_file_infos;
+  TablePropertiesCollection table_properties;
   CompactionReason compaction_reason = CompactionReason::kUnknown;
   CompressionType compression = kNoCompression;
   CompactionJobStats stats;
+  CompressionType blob_compression_type = kNoCompression;
+  std::vector<BlobFileAdditionInfo> blob_file_addition_infos;
+  std::vector<BlobFileGarbageInfo> blob_file_garbage_infos;
+  bool aborted = false;
 };
 
 struct SubcompactionJobInfo {
@@ -80,6 +160,10 @@ struct SubcompactionJobInfo {
   int subcompaction_job_id = 0;
   int base_input_level = 0;
   int output_level = 0;
+  CompactionReason compaction_reason = CompactionReason::kUnknown;
+  CompressionType compression = kNoCompression;
+  CompactionJobStats stats;
+  CompressionType blob_compression_type = kNoCompression;
 };
 
 struct MemTableInfo {
@@ -88,6 +172,7 @@ struct MemTableInfo {
   SequenceNumber earliest_seqno = 0;
   uint64_t num_entries = 0;
   uint64_t num_deletes = 0;
+  std::string newest_udt;
 };
 
 struct ExternalFileIngestionInfo {
@@ -95,6 +180,7 @@ struct ExternalFileIngestionInfo {
   std::string external_file_path;
   std::string internal_file_path;
   SequenceNumber global_seqno = 0;
+  TableProperties table_properties;
 };
 
 struct WriteStallInfo {

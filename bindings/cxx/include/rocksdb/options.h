@@ -46,7 +46,7 @@ class SstFileManager;
 class SstPartitionerFactory;
 class Statistics;
 class TableFactory;
-class TableProperties;
+struct TableProperties;
 class TablePropertiesCollectorFactory;
 class WalFilter;
 struct Options;

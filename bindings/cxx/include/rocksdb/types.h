@@ -13,7 +13,7 @@
 
 namespace ROCKSDB_NAMESPACE {
 
-class TableProperties;
+struct TableProperties;
 
 using ColumnFamilyId = uint32_t;
 using SequenceNumber = uint64_t;

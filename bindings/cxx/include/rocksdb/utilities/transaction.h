@@ -103,6 +103,9 @@ class Transaction {
   virtual void UndoGetForUpdate(ColumnFamilyHandle* family, const Slice& key) = 0;
   void UndoGetForUpdate(const Slice& key) { UndoGetForUpdate(nullptr, key); }
   virtual Status RebuildFromWriteBatch(WriteBatch* source) = 0;
+  // What the commit of a prepared transaction writes with it, in one record of the log. It locks
+  // nothing. It belongs to the transaction, whose end empties it.
+  virtual WriteBatch* GetCommitTimeWriteBatch() = 0;
 
   virtual uint64_t GetNumKeys() const = 0;
   virtual uint64_t GetElapsedTime() const = 0;
@@ -114,6 +117,7 @@ class Transaction {
   virtual TransactionID GetID() const = 0;
   virtual TransactionState GetState() const = 0;
   virtual bool IsDeadlockDetect() const { return false; }
+  // Those who hold the key that it waits for in another thread, and that key.
   virtual std::vector<TransactionID> GetWaitingTxns(uint32_t* /*family*/,
                                                     std::string* /*key*/) const {
     return {};
