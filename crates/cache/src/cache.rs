@@ -67,8 +67,8 @@ impl<V> fmt::Debug for Cache<V> {
     }
 }
 
-/// Buckets of a growing table, at first: a process may have a cache for each of its databases.
-const BUCKETS: usize = 1;
+/// Buckets of a growing table, at first.
+const BUCKETS: usize = if cfg!(loom) { 1 } else { 8 };
 /// A charge below this is not believed: the table would be larger than what it is for.
 const ESTIMATED_CHARGE_MIN: usize = 64;
 
