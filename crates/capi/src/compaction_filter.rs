@@ -96,18 +96,22 @@ impl CallbackFilter {
 
 /// A handle on a filter.
 pub(crate) fn create(
-    owner: Owner,
-    name: Name,
+    state: *mut c_void,
+    destructor: Plain,
     filter: FilterFunction,
+    name: Name,
 ) -> *mut rocksdb_compactionfilter_t {
-    let name = callbacks::name(&owner, name);
-    give(rocksdb_compactionfilter_t {
-        filter: Arc::new(CallbackFilter {
-            owner,
-            name,
-            filter,
-            ignore_snapshots: AtomicBool::new(true),
-        }),
+    quiet(ptr::null_mut(), || {
+        let owner = Owner::new(state, destructor);
+        let name = callbacks::name(&owner, name);
+        give(rocksdb_compactionfilter_t {
+            filter: Arc::new(CallbackFilter {
+                owner,
+                name,
+                filter,
+                ignore_snapshots: AtomicBool::new(true),
+            }),
+        })
     })
 }
 
@@ -141,13 +145,7 @@ pub extern "C" fn rocksdb_compactionfilter_create(
     filter: Option<Filter>,
     name: Name,
 ) -> *mut rocksdb_compactionfilter_t {
-    quiet(ptr::null_mut(), || {
-        create(
-            Owner::new(state, destructor),
-            name,
-            FilterFunction::Values(filter),
-        )
-    })
+    create(state, destructor, FilterFunction::Values(filter), name)
 }
 
 #[unsafe(no_mangle)]

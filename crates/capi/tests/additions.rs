@@ -375,7 +375,7 @@ fn a_commit_time_batch_comes_with_its_commit() {
     rocksdb_transactiondb_options_destroy(how);
 }
 
-/// What the hook of lock waits was called for: waits that began, sleeps, ends, destructors.
+/// Calls of the hook of lock waits: waits that began, sleeps, ends, destructors.
 #[derive(Default)]
 struct Called([std::sync::atomic::AtomicUsize; 4]);
 

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::blobs::{FRAME, key, opened, options, value};
 use esker::merge_operator::StringAppend;
 use esker::observe::{
     BlobFileCreation, BlobFileDeletion, CompactionInfo, CompactionReason, EventListener, FlushInfo,
@@ -15,33 +16,6 @@ use esker::{
 };
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-
-/// Bytes of a record beside its value, for keys of [`key`].
-const FRAME: u64 = 32 + 8;
-
-fn options(more: &str) -> Options {
-    Options::new()
-        .create_if_missing(true)
-        .set_all("enable_blob_files=true;min_blob_size=100;disable_auto_compactions=true")
-        .and_then(|o| o.set_all(more))
-        .expect("these options exist")
-}
-
-fn opened(more: &str) -> (tempfile::TempDir, Db, FamilyHandle) {
-    let dir = tempfile::tempdir().expect("a directory");
-    let db = Db::open(dir.path(), options(more)).expect("opens");
-    let family = db.default_family_handle();
-    (dir, db, family)
-}
-
-fn key(n: u32) -> String {
-    format!("key{n:05}")
-}
-
-fn value(n: u32, len: usize) -> Vec<u8> {
-    let text = format!("{n:06}");
-    text.bytes().cycle().take(len).collect()
-}
 
 /// Large values for some keys.
 fn put(db: &Db, keys: impl IntoIterator<Item = u32>, len: usize) -> Result<()> {
@@ -83,7 +57,7 @@ fn compact(db: &Db, family: &FamilyHandle) -> Result<()> {
 #[test]
 fn large_values_are_written_read_iterated_and_kept_for_snapshots() -> Result<()> {
     for codec in ["kNoCompression", "kLZ4Compression", "kZSTD"] {
-        let (dir, db, family) = opened(&format!("blob_compression_type={codec}"));
+        let (dir, db, family) = opened(options(&format!("blob_compression_type={codec}")));
         put(&db, 0..50, 1_000)?;
         db.put("small", [7; 99])?;
         db.put("large", [7; 100])?;
@@ -146,14 +120,14 @@ fn family_of(db: &Db) -> FamilyHandle {
 
 #[test]
 fn files_end_at_their_size_and_begin_at_their_level() -> Result<()> {
-    let (dir, db, family) = opened("blob_file_size=10000");
+    let (dir, db, family) = opened(options("blob_file_size=10000"));
     put(&db, 0..100, 1_000)?;
     db.flush()?;
     assert_eq!(counts(&db, &family), vec![(10, 0); 10]);
     let all = blobs(&db, &family);
     assert!(all.iter().all(|b| b.total_bytes == 10 * (1_000 + FRAME)));
     assert_eq!(on_disk(dir.path()), 10);
-    let (_dir, db, family) = opened("blob_file_starting_level=1");
+    let (_dir, db, family) = opened(options("blob_file_starting_level=1"));
     put(&db, 0..100, 1_000)?;
     db.flush()?;
     assert!(blobs(&db, &family).is_empty());
@@ -212,7 +186,7 @@ fn results_of_merges_and_filters_are_separated_as_well() -> Result<()> {
 
 #[test]
 fn garbage_is_counted_and_files_without_values_go() -> Result<()> {
-    let (dir, db, family) = opened("");
+    let (dir, db, family) = opened(options(""));
     put(&db, 0..20, 1_000)?;
     db.flush()?;
     put(&db, 0..15, 1_000)?;
@@ -235,8 +209,9 @@ fn garbage_is_counted_and_files_without_values_go() -> Result<()> {
 
 #[test]
 fn subcompactions_are_summed_once() -> Result<()> {
-    let (_dir, db, family) =
-        opened("max_subcompactions=4;target_file_size_base=4000;block_size=200");
+    let (_dir, db, family) = opened(options(
+        "max_subcompactions=4;target_file_size_base=4000;block_size=200",
+    ));
     put(&db, 0..2_000, 200)?;
     db.flush()?;
     compact(&db, &family)?;
@@ -251,7 +226,7 @@ fn subcompactions_are_summed_once() -> Result<()> {
 
 #[test]
 fn live_values_leave_the_oldest_files() -> Result<()> {
-    let (dir, db, family) = opened("");
+    let (dir, db, family) = opened(options(""));
     for round in 0..4 {
         put(&db, round * 10..round * 10 + 10, 500)?;
         db.flush()?;
@@ -339,8 +314,9 @@ fn much_garbage_starts_a_compaction() -> Result<()> {
 
 #[test]
 fn dropping_tables_unread_counts_their_values() -> Result<()> {
-    let (dir, db, family) =
-        opened("target_file_size_base=600;block_size=100;compression=kNoCompression");
+    let (dir, db, family) = opened(options(
+        "target_file_size_base=600;block_size=100;compression=kNoCompression",
+    ));
     put(&db, 0..4_000, 100)?;
     db.flush()?;
     compact(&db, &family)?;
@@ -358,7 +334,7 @@ fn dropping_tables_unread_counts_their_values() -> Result<()> {
 
     let fifo = "compaction_style=kCompactionStyleFIFO;disable_auto_compactions=false;\
                 compaction_options_fifo={max_table_files_size=9000}";
-    let (dir, db, family) = opened(fifo);
+    let (dir, db, family) = opened(options(fifo));
     for round in 0..20 {
         put(&db, round * 50..round * 50 + 50, 200)?;
         db.flush()?;
@@ -373,7 +349,7 @@ fn dropping_tables_unread_counts_their_values() -> Result<()> {
 
 #[test]
 fn the_way_back_is_one_compaction() -> Result<()> {
-    let (dir, db, family) = opened("enable_blob_garbage_collection=true");
+    let (dir, db, family) = opened(options("enable_blob_garbage_collection=true"));
     put(&db, 0..50, 500)?;
     db.flush()?;
     compact(&db, &family)?;
@@ -393,7 +369,7 @@ fn the_way_back_is_one_compaction() -> Result<()> {
 #[test]
 fn a_repair_counts_garbage_anew() -> Result<()> {
     for lost in ["MANIFEST", "CURRENT", ".sst"] {
-        let (dir, db, family) = opened("");
+        let (dir, db, family) = opened(options(""));
         put(&db, 0..20, 500)?;
         db.flush()?;
         put(&db, 0..5, 500)?;
@@ -450,7 +426,7 @@ fn a_repair_counts_garbage_anew() -> Result<()> {
 
 #[test]
 fn a_repair_keeps_one_entry_of_a_key_whose_numbers_are_gone() -> Result<()> {
-    let (dir, db, family) = opened("");
+    let (dir, db, family) = opened(options(""));
     put(&db, 0..4, 500)?;
     db.flush()?;
     // The last level has no numbers, and the MANIFEST alone has those of ingested tables.
@@ -483,7 +459,7 @@ fn a_repair_keeps_one_entry_of_a_key_whose_numbers_are_gone() -> Result<()> {
 
 #[test]
 fn a_blob_file_that_is_not_sound_is_named_and_other_values_are_read() -> Result<()> {
-    let (dir, db, family) = opened("");
+    let (dir, db, family) = opened(options(""));
     put(&db, 0..10, 500)?;
     db.flush()?;
     put(&db, 10..20, 500)?;

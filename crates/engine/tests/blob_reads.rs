@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::blobs::{FRAME, key, opened, options, value};
 use esker::merge_operator::StringAppend;
 use esker::observe::{
     HistogramId, PerfContext, PerfLevel, PerfMetric, Statistics, Ticker, set_perf_level,
@@ -12,37 +13,10 @@ use esker::options::{
 };
 use esker::{
     BlockCache, CacheOptions, CompactRangeOptions, Db, Env, ErrorKind, FamilyHandle, KeyOrder,
-    Options, ReadOptions, Result, WriteOptions,
+    ReadOptions, Result, WriteOptions,
 };
 use std::path::Path;
 use std::sync::Arc;
-
-/// Bytes of a record beside its value, for keys of [`key`].
-const FRAME: u64 = 32 + 8;
-
-fn options(more: &str) -> Options {
-    Options::new()
-        .create_if_missing(true)
-        .set_all("enable_blob_files=true;min_blob_size=100;disable_auto_compactions=true")
-        .and_then(|o| o.set_all(more))
-        .expect("these options exist")
-}
-
-fn opened(options: Options) -> (tempfile::TempDir, Db, FamilyHandle) {
-    let dir = tempfile::tempdir().expect("a directory");
-    let db = Db::open(dir.path(), options).expect("opens");
-    let family = db.default_family_handle();
-    (dir, db, family)
-}
-
-fn key(n: u32) -> String {
-    format!("key{n:05}")
-}
-
-fn value(n: u32, len: usize) -> Vec<u8> {
-    let text = format!("{n:06}");
-    text.bytes().cycle().take(len).collect()
-}
 
 fn put(db: &Db, keys: impl IntoIterator<Item = u32>, len: usize) -> Result<()> {
     keys.into_iter()

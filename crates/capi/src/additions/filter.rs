@@ -2,12 +2,11 @@
 //! keys: what `CompactionFilter::FilterV2` can do and RocksDB's C interface cannot.
 
 use super::figure;
-use crate::boundary::callbacks::{FilterDecision, Name, Owner, Plain};
-use crate::boundary::{given, quiet};
+use crate::boundary::callbacks::{FilterDecision, Name, Plain};
+use crate::boundary::given;
 use crate::compaction_filter::create;
 use crate::*;
 use std::ffi::c_void;
-use std::ptr;
 
 /// The object of `rocksdb_compactionfilter_create`, with a function that decides about every kind
 /// of value. What it stores in `output`, a new value or the key to skip to, stays its own, and
@@ -19,13 +18,7 @@ pub extern "C" fn esker_compactionfilter_create(
     filter: Option<FilterDecision>,
     name: Name,
 ) -> *mut rocksdb_compactionfilter_t {
-    quiet(ptr::null_mut(), || {
-        create(
-            Owner::new(state, destructor),
-            name,
-            FilterFunction::All(filter),
-        )
-    })
+    create(state, destructor, FilterFunction::All(filter), name)
 }
 
 /// The number of the family whose job asks for a filter; `UINT32_MAX` for NULL.

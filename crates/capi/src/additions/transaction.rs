@@ -6,8 +6,21 @@ use crate::pinned::pinned;
 use crate::transaction::{change, for_update};
 use crate::transaction_db::write_to;
 use crate::*;
+use esker_txn::Transaction;
 use std::ffi::{c_char, c_int, c_uchar};
 use std::ptr;
+
+/// Changes a transaction in a way that cannot fail.
+fn set(
+    transaction: *mut rocksdb_transaction_t,
+    errptr: *mut *mut c_char,
+    change: impl FnOnce(&mut Transaction),
+) {
+    call(errptr, (), || {
+        change(&mut exclusive(transaction)?.txn);
+        Ok(())
+    });
+}
 
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_transaction_single_delete_cf(
@@ -52,10 +65,7 @@ pub extern "C" fn esker_transaction_set_snapshot(
     transaction: *mut rocksdb_transaction_t,
     errptr: *mut *mut c_char,
 ) {
-    call(errptr, (), || {
-        exclusive(transaction)?.txn.set_snapshot();
-        Ok(())
-    });
+    set(transaction, errptr, |txn| txn.set_snapshot());
 }
 
 /// Takes a snapshot with the next write, or the next read for update.
@@ -64,9 +74,8 @@ pub extern "C" fn esker_transaction_set_snapshot_on_next_operation(
     transaction: *mut rocksdb_transaction_t,
     errptr: *mut *mut c_char,
 ) {
-    call(errptr, (), || {
-        exclusive(transaction)?.txn.set_snapshot_on_next_operation();
-        Ok(())
+    set(transaction, errptr, |txn| {
+        txn.set_snapshot_on_next_operation()
     });
 }
 
@@ -76,10 +85,7 @@ pub extern "C" fn esker_transaction_clear_snapshot(
     transaction: *mut rocksdb_transaction_t,
     errptr: *mut *mut c_char,
 ) {
-    call(errptr, (), || {
-        exclusive(transaction)?.txn.clear_snapshot();
-        Ok(())
-    });
+    set(transaction, errptr, |txn| txn.clear_snapshot());
 }
 
 /// The longest wait for a lock; negative for ever.
@@ -89,9 +95,8 @@ pub extern "C" fn esker_transaction_set_lock_timeout(
     milliseconds: i64,
     errptr: *mut *mut c_char,
 ) {
-    call(errptr, (), || {
-        exclusive(transaction)?.txn.set_lock_timeout(milliseconds);
-        Ok(())
+    set(transaction, errptr, |txn| {
+        txn.set_lock_timeout(milliseconds)
     });
 }
 

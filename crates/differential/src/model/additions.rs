@@ -14,7 +14,7 @@ use super::writer::Writer;
 use crate::api::{H, c};
 use crate::{Failure, Result, callbacks};
 
-/// What a step expects.
+/// The expectation of a step.
 fn holds(yes: bool, what: &str) -> Result<()> {
     if yes { Ok(()) } else { Err(Failure::new(what)) }
 }
@@ -185,7 +185,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What a prepared transaction holds is waited for in vain: the driver ends such waits. That
+    /// Waits in vain for the locks of a prepared transaction: the driver ends such waits. That
     /// leaves the locks as they were.
     fn waits(&mut self) -> Result<()> {
         let (world, owner) = (self.world, self.world.hold().owner);

@@ -89,7 +89,7 @@ pub(super) struct ReadableTable {
     pub(super) family_name: String,
     pub(super) comparator: String,
     pub(super) meta: FileMeta,
-    /// What it refers to in blob files.
+    /// Its references to blob files.
     pub(super) refs: BlobRefs,
     /// Ingested with its sequence in the MANIFEST alone: how old its data is cannot be told.
     pub(super) is_ageless: bool,

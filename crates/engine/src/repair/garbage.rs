@@ -1,5 +1,5 @@
-//! What of the blob files of a repaired tree is garbage: counted anew from the tables, since those
-//! that are lost took their references with them.
+//! Garbage in the blob files of a repaired tree, counted anew from the tables, since those that are
+//! lost took their references with them.
 
 use super::found::Inventory;
 use super::{FamilyRepair, Repair, SetAside};

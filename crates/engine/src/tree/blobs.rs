@@ -26,7 +26,7 @@ pub(crate) enum BlobValue {
     Cached(CachedBlob),
 }
 
-/// Tree and read options of reads from blob files.
+/// Options of reads from blob files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlobReadOptions {
     /// Compare keys, lengths and checksums of records.
@@ -55,11 +55,23 @@ pub(crate) struct BlobSource<'a> {
     pub(crate) options: BlobReadOptions,
 }
 
+impl BlobSource<'_> {
+    /// The request for the value of `user_key`, which is without its timestamp.
+    fn request<'r>(&self, user_key: &'r [u8], index: &'r BlobIndex) -> BlobRequest<'r> {
+        BlobRequest {
+            user_key,
+            timestamp_size: self.reading.timestamp_size(),
+            index,
+            verify: self.options.verify,
+        }
+    }
+}
+
 /// A value that one of several keys asks for.
 pub(crate) struct WantedBlob<'a> {
     /// Without its timestamp.
     pub(crate) user_key: &'a [u8],
-    /// What the entry holds.
+    /// The blob index that the entry holds.
     pub(crate) index: &'a [u8],
     pub(crate) value: Option<Result<BlobValue>>,
 }
@@ -122,12 +134,7 @@ impl Blobs {
             return Err(no_io());
         }
         let reader = self.reader(source, file, offset)?;
-        let request = BlobRequest {
-            user_key,
-            timestamp_size: source.reading.timestamp_size(),
-            index: &index,
-            verify: source.options.verify,
-        };
+        let request = source.request(user_key, &index);
         let mut value = Vec::new();
         self.timed(1, || match ahead {
             Some(ahead) => ahead.read(reader, &request, &mut value),
@@ -155,7 +162,8 @@ impl Blobs {
                 }
             }
         }
-        open.sort_unstable_by_key(|(file, offset, ..)| (*file, *offset));
+        // The reader of a file orders its values.
+        open.sort_by_key(|(file, ..)| *file);
         for group in open.chunk_by(|a, b| a.0 == b.0) {
             let reader = match self.reader(source, group[0].0, group[0].1) {
                 Ok(reader) => reader,
@@ -165,16 +173,9 @@ impl Blobs {
                     continue;
                 }
             };
-            let request = |(_, _, at, index): &'_ (FileNo, u64, usize, BlobIndex)| {
-                (wanted[*at].user_key, index.clone())
-            };
-            let asked: Vec<_> = group.iter().map(request).collect();
-            let requests = asked.iter().map(|(user_key, index)| BlobRequest {
-                user_key,
-                timestamp_size: source.reading.timestamp_size(),
-                index,
-                verify: source.options.verify,
-            });
+            let requests = group.iter();
+            let requests =
+                requests.map(|(_, _, at, index)| source.request(wanted[*at].user_key, index));
             let requests: Vec<_> = requests.collect();
             let mut values = Vec::with_capacity(group.len());
             let done = |at, value| values.push((at, value));

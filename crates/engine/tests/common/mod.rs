@@ -4,6 +4,7 @@
 //! Included by `mod common;` in each test; single-threaded values, nothing global.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub(crate) mod blobs;
 pub(crate) mod numbered;
 
 use esker::env::{Clock, Env, WriteOptions};

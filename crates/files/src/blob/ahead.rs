@@ -29,7 +29,7 @@ const LARGE_PART: usize = 4;
 /// Values in a row before a window opens.
 const ROW: u32 = 2;
 
-/// What is known of the walk through one file.
+/// The state of the walk through one file.
 #[derive(Debug)]
 struct BlobWindow {
     file: FileNo,

@@ -33,7 +33,7 @@ pub struct BlobRequest<'a> {
     pub user_key: &'a [u8],
     /// Bytes of the timestamp behind the key in the record.
     pub timestamp_size: usize,
-    /// What the entry holds instead of the value.
+    /// The blob index, which the entry holds instead of the value.
     pub index: &'a BlobIndex,
     /// Compare the record's key, lengths and checksums as well.
     pub verify: bool,

@@ -126,8 +126,8 @@ impl SlowOperation {
     }
 }
 
-/// A start that is a time of the clock and no time stamp has this bit, which neither ever reaches.
-/// So the end of such an operation, which subtracts it from a time stamp, looks slow.
+/// A start that is a time of the clock and no time stamp has this bit, which neither ever reaches:
+/// the end of such an operation, which subtracts it from a time stamp, looks slow.
 const OF_CLOCK: NonZero<u64> = NonZero::new(1 << 63).expect("a bit is set");
 
 /// An operation that is recorded, under way: when it began, in ticks. The thread keeps the figures

@@ -28,7 +28,7 @@ pub trait LockWait: Send + Sync {
     fn wake(&self);
 }
 
-/// What makes the waits of a database with row locks: see
+/// Maker of the waits of a database with row locks: see
 /// [`crate::TransactionDbOptions::lock_waits`].
 ///
 /// ```
