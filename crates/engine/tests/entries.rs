@@ -344,3 +344,48 @@ fn closures_that_panic_fail_reads_and_no_write() -> Result<()> {
     assert_eq!(db.get("bad")?.as_deref(), Some(&b"012"[..]));
     Ok(())
 }
+
+/// The front takes entries several at once: the back goes down to those that were not given yet.
+#[test]
+fn the_ends_meet_among_entries_that_were_taken_at_once() -> Result<()> {
+    let (_dir, db) = db()?;
+    let all: Vec<Vec<u8>> = (0..150_u8).map(|n| vec![n]).collect();
+    for key in &all {
+        db.put(key, key)?;
+    }
+    db.flush()?;
+    for given in 0..=all.len() {
+        let mut values = db.range(..).values();
+        for key in &all[..given] {
+            assert_eq!(values.next().transpose()?.as_ref(), Some(key));
+        }
+        // Some from the back, some from the front again, the rest from the back.
+        let mut rest = all[given..].iter();
+        for back in [true, true, false, true, false, false] {
+            let (seen, wanted) = if back {
+                (values.next_back(), rest.next_back())
+            } else {
+                (values.next(), rest.next())
+            };
+            assert_eq!(seen.transpose()?.as_ref(), wanted);
+        }
+        for wanted in rest.rev() {
+            assert_eq!(values.next_back().transpose()?.as_ref(), Some(wanted));
+        }
+        assert!(values.next_back().is_none() && values.next().is_none());
+    }
+    // A walk that was broken off goes on behind the last entry that was shown.
+    let mut entries = db.range(..);
+    let mut shown = Vec::new();
+    while shown.len() < all.len() {
+        entries.for_each_entry(|key, _| {
+            shown.push(key.to_vec());
+            if shown.len() % 7 == 0 {
+                return std::ops::ControlFlow::Break(());
+            }
+            std::ops::ControlFlow::Continue(())
+        })?;
+    }
+    assert_eq!(shown, all);
+    Ok(())
+}

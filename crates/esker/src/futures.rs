@@ -164,6 +164,24 @@ impl<T> Drop for ThreadCall<T> {
     }
 }
 
+/// Options of a read, and those by which it looks into memory first.
+struct AsyncRead {
+    options: ReadOptions,
+    /// None for a read that is not meant to go beyond memory anyway.
+    in_memory: Option<ReadOptions>,
+}
+
+impl AsyncRead {
+    fn new(options: ReadOptions) -> Self {
+        let in_memory = (options.read_tier == ReadTier::All).then(|| {
+            let mut in_memory = options.clone();
+            in_memory.read_tier = ReadTier::BlockCache;
+            in_memory
+        });
+        AsyncRead { options, in_memory }
+    }
+}
+
 /// A database whose calls return futures. Cheap to clone, as [`Db`] is.
 ///
 /// ```
@@ -189,6 +207,9 @@ impl<T> Drop for ThreadCall<T> {
 #[derive(Clone)]
 pub struct AsyncDb {
     db: Db,
+    /// The default family.
+    family: FamilyHandle,
+    plain: Arc<AsyncRead>,
     reads: CallQueue,
     others: CallQueue,
 }
@@ -205,7 +226,9 @@ impl AsyncDb {
     /// Wraps an open database, which goes on to serve its other handles.
     pub fn new(db: Db) -> Self {
         AsyncDb {
+            family: db.default_family_handle(),
             db,
+            plain: Arc::new(AsyncRead::new(ReadOptions::default())),
             reads: CallQueue::default(),
             others: CallQueue::default(),
         }
@@ -222,8 +245,7 @@ impl AsyncDb {
     ///
     /// Those of [`Db::get`]; `Io` where no thread can be started.
     pub async fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        let family = self.db.default_family_handle();
-        self.get_opt(&family, key, &ReadOptions::default()).await
+        self.get_from(&self.family, key.as_ref(), &self.plain).await
     }
 
     /// The value of `key` in `family`.
@@ -236,7 +258,7 @@ impl AsyncDb {
         family: &FamilyHandle,
         key: impl AsRef<[u8]>,
     ) -> Result<Option<Vec<u8>>> {
-        self.get_opt(family, key, &ReadOptions::default()).await
+        self.get_from(family, key.as_ref(), &self.plain).await
     }
 
     /// The value of `key` in `family`, read as `options` say.
@@ -250,22 +272,29 @@ impl AsyncDb {
         key: impl AsRef<[u8]>,
         options: &ReadOptions,
     ) -> Result<Option<Vec<u8>>> {
-        let key = key.as_ref();
-        if options.read_tier == ReadTier::All {
-            let mut in_memory = options.clone();
-            in_memory.read_tier = ReadTier::BlockCache;
-            match self.db.get_opt(family, key, &in_memory, None) {
+        let read = Arc::new(AsyncRead::new(options.clone()));
+        self.get_from(family, key.as_ref(), &read).await
+    }
+
+    async fn get_from(
+        &self,
+        family: &FamilyHandle,
+        key: &[u8],
+        read: &Arc<AsyncRead>,
+    ) -> Result<Option<Vec<u8>>> {
+        if let Some(in_memory) = &read.in_memory {
+            match self.db.get_opt(family, key, in_memory, None) {
                 Err(e) if e.kind() == ErrorKind::Incomplete => {}
                 known => return Ok(known?.map(Into::into)),
             }
         }
-        let (db, family, options) = (self.db.clone(), family.clone(), options.clone());
+        let (db, family, read) = (self.db.clone(), family.clone(), Arc::clone(read));
         let key = key.to_vec();
-        let read = move || {
-            let found = db.get_opt(&family, key, &options, None)?;
+        let get = move || {
+            let found = db.get_opt(&family, key, &read.options, None)?;
             Ok(found.map(Into::into))
         };
-        ThreadCall::begin(&self.reads, true, read)?.await
+        ThreadCall::begin(&self.reads, true, get)?.await
     }
 
     /// The values of many keys of `family`, all as of one state of the database.

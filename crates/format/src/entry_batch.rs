@@ -74,6 +74,15 @@ impl EntryBatch {
         })
     }
 
+    /// Entry number `n`, as [`EntryBatch::iter`] gives it.
+    #[inline]
+    pub fn get<'a>(&'a self, n: usize, block: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let entry = self.entries.get(n)?;
+        let (from, to) = entry.value;
+        let key = self.keys.get(n)?.get(..entry.key_len as usize)?;
+        Some((key, block.get(from as usize..to as usize)?))
+    }
+
     /// Room for `most` keys.
     #[inline]
     pub(crate) fn reserve(&mut self, most: usize) {

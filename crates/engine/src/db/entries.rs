@@ -1,8 +1,9 @@
 //! Entries as iterators of the standard library, from both ends.
 //!
-//! [`Entries`] walks a [`DbIterator`]; the first step from the back makes a second one over the
-//! same view. Each end stands on the entry that it gave last, and the iterator ends where they
-//! would meet. It ends after its first error as well.
+//! A [`Walk`] goes along a [`DbIterator`]; the first step from the back makes a second one over the
+//! same view. The front takes several entries at once while nothing was asked of the back. Each end
+//! stands on the entry that it took last, and the iterator ends where they would meet, once the
+//! entries that were taken are given. It ends after its first error as well.
 //!
 //! Thread-safety: values, for one thread at a time.
 
@@ -10,7 +11,7 @@ use crate::read::DbIterator;
 use esker_format::KeyOrder;
 use esker_status::{Error, Result};
 use std::iter::FusedIterator;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// A pair of key and value.
 type Pair = (Vec<u8>, Vec<u8>);
@@ -54,64 +55,47 @@ impl EntryLimits {
     }
 }
 
-/// The entries of a range of keys, in order, from both ends, as one state of the database.
-///
-/// Keys and values are owned: each is copied once. [`Entries::for_each_entry`] shows them without a
-/// copy. The first error is the last item.
-///
-/// ```
-/// # fn main() -> esker::Result<()> {
-/// # let dir = tempfile::tempdir().expect("a directory");
-/// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
-/// for key in ["a", "b", "c", "d"] {
-///     db.put(key, key.to_uppercase())?;
-/// }
-/// let mut entries = db.range("a"..="c");
-/// assert_eq!(entries.next().transpose()?, Some((b"a".to_vec(), b"A".to_vec())));
-/// assert_eq!(entries.next_back().transpose()?, Some((b"c".to_vec(), b"C".to_vec())));
-/// let rest: Vec<_> = entries.collect::<Result<_, _>>()?;
-/// assert_eq!(rest, [(b"b".to_vec(), b"B".to_vec())]);
-/// # Ok(())
-/// # }
-/// ```
-#[must_use = "an iterator does nothing until it is asked"]
-pub struct Entries {
+/// Most entries that the front takes at once. A walk begins with two and takes twice as many each
+/// time, so that a short one decodes little that it does not show.
+const BATCH: usize = 64;
+
+/// The two ends of a walk.
+struct Walk {
     front: DbIterator,
     /// None before the first step from the back.
     back: Option<Box<DbIterator>>,
     limits: Option<Box<EntryLimits>>,
-    /// True if the entry where `front` stands was given.
+    /// True if the entry where `front` stands was given, or is among those that it took.
     is_front_given: bool,
+    /// True if nothing is left but `unseen`.
     is_done: bool,
     /// True if values of blob files are read when they are given: keys alone need none.
     leaves_values: bool,
+    /// Entries that `front` took and that were not given yet, by their numbers.
+    unseen: Range<usize>,
+    /// Entries to take next.
+    batch: usize,
 }
 
-impl std::fmt::Debug for Entries {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Entries")
-            .field("is_done", &self.is_done)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Entries {
-    pub(super) fn new(front: DbIterator, limits: EntryLimits) -> Self {
-        Entries {
-            leaves_values: front.leaves_values(),
-            front,
-            back: None,
-            limits: limits.is_any().then(|| Box::new(limits)),
-            is_front_given: false,
-            is_done: false,
-        }
-    }
-
+impl Walk {
     /// Ends. The error that the cursor met, if there is one.
     #[cold]
     fn end<T>(&mut self, status: Result<()>) -> Option<Result<T>> {
         self.is_done = true;
-        status.err().map(Err)
+        status.err().map(|e| {
+            self.unseen = 0..0;
+            Err(e)
+        })
+    }
+
+    /// Ends where the two ends meet: what the front took is the rest.
+    #[cold]
+    fn meet<T>(&mut self, make: impl FnOnce(&[u8], &[u8]) -> T) -> Option<Result<T>> {
+        self.is_done = true;
+        let last = self.unseen.next_back()?;
+        self.front
+            .taken(last)
+            .map(|(key, value)| Ok(make(key, value)))
     }
 
     #[inline]
@@ -122,15 +106,38 @@ impl Entries {
         }
     }
 
-    /// Gives `make` the next entry.
+    /// Returns whether entries can be taken from the front several at once.
     #[inline]
-    fn step<T>(&mut self, make: impl FnOnce(&[u8], &[u8]) -> T) -> Option<Result<T>> {
-        self.step_to(true, make)
+    fn takes_batches(&self) -> bool {
+        self.is_front_given
+            && self.limits.is_none()
+            && self.back.is_none()
+            && !self.leaves_values
+            && !self.front.steps_singly()
     }
 
-    /// Gives `make` the next entry; its value may be missing unless `reads` says that it is wanted.
+    /// The next entry as `make` makes it; its value may be missing unless `reads` says that it is
+    /// wanted.
     #[inline]
-    fn step_to<T>(
+    fn step<T>(&mut self, reads: bool, make: impl FnOnce(&[u8], &[u8]) -> T) -> Option<Result<T>> {
+        if self.unseen.is_empty() {
+            if self.is_done || !self.takes_batches() {
+                return self.step_singly(reads, make);
+            }
+            self.batch = (self.batch * 2).min(BATCH);
+            self.unseen = 0..self.front.take_next(self.batch);
+        }
+        let next = self.unseen.next();
+        match next.and_then(|n| self.front.taken(n)) {
+            Some((key, value)) => Some(Ok(make(key, value))),
+            None => {
+                let status = self.front.status();
+                self.end(status)
+            }
+        }
+    }
+
+    fn step_singly<T>(
         &mut self,
         reads: bool,
         make: impl FnOnce(&[u8], &[u8]) -> T,
@@ -184,15 +191,15 @@ impl Entries {
         back
     }
 
-    /// Gives `make` the next entry from the back; its value may be missing unless `reads` says that
-    /// it is wanted.
+    /// The next entry from the back as `make` makes it; its value may be missing unless `reads` says
+    /// that it is wanted.
     fn step_back<T>(
         &mut self,
         reads: bool,
         make: impl FnOnce(&[u8], &[u8]) -> T,
     ) -> Option<Result<T>> {
         if self.is_done {
-            return None;
+            return self.meet(make);
         }
         if !self.front.has_two_ends() {
             return self.end(Err(Error::not_supported(
@@ -216,7 +223,7 @@ impl Entries {
             if front.is_placed() {
                 let order = front.order().compare_bare(key, front.key());
                 if order.is_lt() || (order.is_eq() && self.is_front_given) {
-                    return self.end(Ok(()));
+                    return self.meet(make);
                 }
             }
             if !self.leaves_values || !reads {
@@ -231,6 +238,53 @@ impl Entries {
         }
         let status = self.back.as_ref().map_or(Ok(()), |back| back.status());
         self.end(status)
+    }
+}
+
+impl std::fmt::Debug for Walk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Walk")
+            .field("is_done", &self.is_done)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The entries of a range of keys, in order, from both ends, as one state of the database.
+///
+/// Keys and values are owned: each is copied once. [`Entries::for_each_entry`] shows them without a
+/// copy. The first error is the last item.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+/// for key in ["a", "b", "c", "d"] {
+///     db.put(key, key.to_uppercase())?;
+/// }
+/// let mut entries = db.range("a"..="c");
+/// assert_eq!(entries.next().transpose()?, Some((b"a".to_vec(), b"A".to_vec())));
+/// assert_eq!(entries.next_back().transpose()?, Some((b"c".to_vec(), b"C".to_vec())));
+/// let rest: Vec<_> = entries.collect::<Result<_, _>>()?;
+/// assert_eq!(rest, [(b"b".to_vec(), b"B".to_vec())]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "an iterator does nothing until it is asked"]
+pub struct Entries(Walk);
+
+impl Entries {
+    pub(super) fn new(front: DbIterator, limits: EntryLimits) -> Self {
+        Entries(Walk {
+            leaves_values: front.leaves_values(),
+            front,
+            back: None,
+            limits: limits.is_any().then(|| Box::new(limits)),
+            is_front_given: false,
+            is_done: false,
+            unseen: 0..0,
+            batch: 1,
+        })
     }
 
     /// Shows the entries that are left, in order, until `show` breaks off. Nothing is copied.
@@ -257,7 +311,7 @@ impl Entries {
         &mut self,
         mut show: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
-        while let Some(shown) = self.step(&mut show) {
+        while let Some(shown) = self.0.step(true, &mut show) {
             if shown?.is_break() {
                 break;
             }
@@ -279,7 +333,7 @@ impl Entries {
     /// # }
     /// ```
     pub fn keys(self) -> Keys {
-        Keys(self)
+        Keys(self.0)
     }
 
     /// The values alone: no key is copied.
@@ -296,10 +350,11 @@ impl Entries {
     /// # }
     /// ```
     pub fn values(self) -> Values {
-        Values(self)
+        Values(self.0)
     }
 }
 
+#[inline(always)]
 fn pair(key: &[u8], value: &[u8]) -> Pair {
     (key.to_vec(), value.to_vec())
 }
@@ -307,24 +362,24 @@ fn pair(key: &[u8], value: &[u8]) -> Pair {
 /// The keys of [`Entries`].
 #[derive(Debug)]
 #[must_use = "an iterator does nothing until it is asked"]
-pub struct Keys(Entries);
+pub struct Keys(Walk);
 
 /// The values of [`Entries`].
 #[derive(Debug)]
 #[must_use = "an iterator does nothing until it is asked"]
-pub struct Values(Entries);
+pub struct Values(Walk);
 
 impl Iterator for Entries {
     type Item = Result<Pair>;
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.step(pair)
+        self.0.step(true, pair)
     }
 }
 
 impl DoubleEndedIterator for Entries {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.step_back(true, pair)
+        self.0.step_back(true, pair)
     }
 }
 
@@ -332,7 +387,7 @@ impl Iterator for Keys {
     type Item = Result<Vec<u8>>;
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.step_to(false, |key, _| key.to_vec())
+        self.0.step(false, |key, _| key.to_vec())
     }
 }
 
@@ -346,7 +401,7 @@ impl Iterator for Values {
     type Item = Result<Vec<u8>>;
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.step(|_, value| value.to_vec())
+        self.0.step(true, |_, value| value.to_vec())
     }
 }
 

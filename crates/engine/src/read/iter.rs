@@ -399,7 +399,7 @@ impl DbIterator {
 
     /// Returns whether each step does more than to move the cursor.
     #[inline]
-    fn steps_singly(&self) -> bool {
+    pub(crate) fn steps_singly(&self) -> bool {
         self.is_watched || self.follows || self.cursors.is_none()
     }
 
@@ -448,6 +448,26 @@ impl DbIterator {
         let shown = self.step_forward_at_once(most, show);
         self.end_recorded(OperationKind::Next, recorded);
         shown
+    }
+
+    /// Moves as [`DbIterator::next_batch`] does, for iterators that do not step singly;
+    /// [`DbIterator::taken`] shows the entries, until the iterator moves.
+    pub(crate) fn take_next(&mut self, most: usize) -> usize {
+        let recorded = self.begin_recorded();
+        let taken = match &mut self.cursors {
+            Some(cursors) if cursors.cursor.valid() => cursors.cursor.take_next(most),
+            _ => 0,
+        };
+        self.end_step();
+        self.end_recorded(OperationKind::Next, recorded);
+        taken
+    }
+
+    /// Entry number `n` of those that [`DbIterator::take_next`] took.
+    #[inline]
+    pub(crate) fn taken(&self, n: usize) -> Option<(&[u8], &[u8])> {
+        // Without a time behind values: iterators with one step singly.
+        self.inner()?.taken(n)
     }
 
     fn step_forward_at_once(&mut self, most: usize, mut show: impl FnMut(&[u8], &[u8])) -> usize {

@@ -162,6 +162,22 @@ impl<C: Cursor> VisibleCursor<C> {
         self.show_batch(most, C::prev_batch, show)
     }
 
+    /// Moves as [`Self::next_batch`] does; [`Self::taken`] shows the entries, until the cursor moves.
+    pub fn take_next(&mut self, most: usize) -> usize {
+        self.next();
+        self.take_batch(most, C::next_batch)
+    }
+
+    /// Entry number `n` of those that [`Self::take_next`] took.
+    #[inline]
+    pub fn taken(&self, n: usize) -> Option<(&[u8], &[u8])> {
+        if self.batch.is_empty() {
+            return self.entry().filter(|_| n == 0);
+        }
+        let (key, value) = self.batch.get(n, self.child.block_bytes())?;
+        Some((user_key(key), value))
+    }
+
     /// Shows the current entry and those that `take` takes after it.
     #[inline]
     fn show_batch(
@@ -169,6 +185,24 @@ impl<C: Cursor> VisibleCursor<C> {
         most: usize,
         take: fn(&mut C, &BatchLimits<'_>, &mut EntryBatch),
         mut show: impl FnMut(&[u8], &[u8]),
+    ) -> usize {
+        let taken = self.take_batch(most, take);
+        if self.batch.is_empty() {
+            self.entry().inspect(|(key, value)| show(key, value));
+            return taken;
+        }
+        for (key, value) in self.batch.iter(self.child.block_bytes()) {
+            show(user_key(key), value);
+        }
+        taken
+    }
+
+    /// Takes the current entry and those that `take` takes after it, and returns their number.
+    #[inline]
+    fn take_batch(
+        &mut self,
+        most: usize,
+        take: fn(&mut C, &BatchLimits<'_>, &mut EntryBatch),
     ) -> usize {
         let asks = self.ts > 0 || self.prefix.is_some() || self.notes.is_some();
         self.batch.clear();
@@ -185,12 +219,7 @@ impl<C: Cursor> VisibleCursor<C> {
             take(&mut self.child, &limits, &mut self.batch);
         }
         if self.batch.is_empty() {
-            let entry = self.entry();
-            entry.inspect(|(key, value)| show(key, value));
-            return usize::from(entry.is_some());
-        }
-        for (key, value) in self.batch.iter(self.child.block_bytes()) {
-            show(user_key(key), value);
+            return usize::from(self.valid());
         }
         self.batch.len()
     }
