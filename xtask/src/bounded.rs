@@ -4,7 +4,10 @@
 //! It fails where the kernel kills the program, where more than nine tenths of the limit are
 //! resident, and where the bounded run is slower than nine tenths of the other. Says so and ends
 //! well where no control group can be made. `--library DIR` has `librocksdb.so` of another build,
-//! which runs without the variable, for comparison: then nothing is checked.
+//! which runs without the variable, for comparison: then nothing is checked. Behind `--` stands any
+//! other command that runs the same two ways, and whose time counts as its rate.
+
+mod command;
 
 use crate::Findings;
 use crate::install::{self, Installation};
@@ -14,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const USAGE: &str = "usage: cargo xtask bounded [--limit MB] [--databases N] [--threads N] \
-    [--seconds N] [--profile NAME | --prefix DIR (installed already)] [--library DIR]";
+    [--seconds N] [--profile NAME | --prefix DIR (installed already)] [--library DIR] \
+    | cargo xtask bounded [--limit MB] -- COMMAND [ARGUMENT ...]";
 
 /// A group of the memory controller, removed when this is dropped.
 struct ControlGroup(PathBuf);
@@ -138,6 +142,13 @@ fn budget_of(line: &str) -> Option<u64> {
 pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
     let (mut limit, mut counts) = (256u64, ["40", "4", "60"].map(str::to_owned));
     let (mut profile, mut prefix, mut other) = ("release", None, None);
+    let (args, command) = match args.iter().position(|&word| word == "--") {
+        Some(at) => (&args[..at], Some(&args[at + 1..])),
+        None => (args, None),
+    };
+    if command.is_some_and(<[&str]>::is_empty) {
+        return Err(io::Error::other(USAGE));
+    }
     let mut args = args.iter();
     while let Some(&word) = args.next() {
         let mut value = || args.next().copied().ok_or_else(|| io::Error::other(USAGE));
@@ -157,6 +168,9 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
         println!("bounded: SKIPPED, no control group of the memory controller can be made here");
         return Ok(Findings::new());
     };
+    if let Some(words) = command {
+        return command::compare(limit, &group, words);
+    }
     let work = library::target_directory(root)?.join("bounded");
     std::fs::create_dir_all(&work)?;
     let installed = match prefix {

@@ -25,8 +25,10 @@ const _: () = assert!(size_of::<Block>() <= BLOCK_HEAD);
 const HUGE_PAGE: usize = 2 << 20;
 const SHARDS_MAX: usize = 16;
 const BLOCK_BYTES_MIN: usize = 4 << 10;
-/// The first block of a shard, where blocks may be as large.
-const FIRST_BLOCK_BYTES: usize = 64 << 10;
+/// The first blocks of an arena: a database in which little is written holds no more.
+const FIRST_BLOCK_BYTES: usize = 8 << 10;
+/// Blocks once the arena has as much, where blocks may be as large.
+const EARLY_BLOCK_BYTES: usize = 64 << 10;
 /// A block is this part of what the arena has, until it is as large as the options say.
 const GROWTH: usize = 8;
 
@@ -153,9 +155,15 @@ impl Arena {
         if self.options.huge_pages.is_some() && most >= HUGE_PAGE {
             return most;
         }
-        let part = self.memory_usage() / GROWTH;
-        part.next_multiple_of(BLOCK_BYTES_MIN)
-            .clamp(FIRST_BLOCK_BYTES.min(most), most)
+        let has = self.memory_usage();
+        let least = if has < EARLY_BLOCK_BYTES {
+            FIRST_BLOCK_BYTES
+        } else {
+            EARLY_BLOCK_BYTES
+        };
+        (has / GROWTH)
+            .next_multiple_of(BLOCK_BYTES_MIN)
+            .clamp(least.min(most), most)
     }
 
     /// Takes `size` bytes from the system, as a block with nothing handed out.
