@@ -21,6 +21,20 @@ const STATE: Rank = Rank::new(4, "backups");
 
 /// Backups, for whoever only reads them: to list, check and restore. Nothing in the directory
 /// changes.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let db = esker::Db::open_default(dir.path().join("db"))?;
+/// # let at = dir.path().join("backups");
+/// use esker_backup::{BackUp, BackupEngineOptions, BackupEngineReadOnly};
+///
+/// db.backup_to(&at)?;
+/// let backups = BackupEngineReadOnly::open(BackupEngineOptions::new(&at), db.env())?;
+/// assert_eq!(backups.get_backup_info().len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 pub struct BackupEngineReadOnly {
     inner: Inner,
     state: RwLock<State>,
@@ -61,6 +75,23 @@ impl BackupEngineReadOnly {
     }
 
     /// All readable backups, oldest first.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open_default(dir.path().join("db"))?;
+    /// # let at = dir.path().join("backups");
+    /// use esker_backup::{BackupEngine, BackupEngineOptions};
+    ///
+    /// let backups = BackupEngine::open(BackupEngineOptions::new(&at), db.env())?;
+    /// backups.create_new_backup(&db)?;
+    /// db.put("key", "value")?;
+    /// backups.create_new_backup(&db)?;
+    /// let ids: Vec<u32> = backups.get_backup_info().iter().map(|one| one.backup_id).collect();
+    /// assert_eq!(ids, [1, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_backup_info(&self) -> Vec<BackupInfo> {
         let state = self.state.read();
         let backups = state.backups.iter();
@@ -100,6 +131,27 @@ impl BackupEngineReadOnly {
     /// Nothing of it goes before all files of the backup were found with their sizes. `db_dir` has
     /// no CURRENT until the rest is complete, so that a restore that fails leaves no database that
     /// can be opened.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open_default(dir.path().join("db"))?;
+    /// # let at = dir.path().join("backups");
+    /// use esker_backup::{BackupEngine, BackupEngineOptions, RestoreOptions};
+    ///
+    /// let backups = BackupEngine::open(BackupEngineOptions::new(&at), db.env())?;
+    /// db.put("key", "old")?;
+    /// let id = backups.create_new_backup(&db)?;
+    /// db.put("key", "new")?;
+    /// backups.create_new_backup(&db)?;
+    ///
+    /// let copy = dir.path().join("copy");
+    /// backups.restore_db_from_backup(id, &copy, &copy, &RestoreOptions::default())?;
+    /// let copy = esker::Db::open_default(&copy)?;
+    /// assert_eq!(copy.get("key")?.as_deref(), Some(&b"old"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn restore_db_from_backup(
         &self,
         backup_id: u32,
@@ -141,6 +193,23 @@ fn latest(state: &State) -> Result<u32> {
 ///
 /// Two engines on one directory take turns; each sees what the other did when it changes something
 /// itself.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let db = esker::Db::open_default(dir.path().join("db"))?;
+/// # let at = dir.path().join("backups");
+/// use esker_backup::{BackupEngine, BackupEngineOptions};
+///
+/// let backups = BackupEngine::open(BackupEngineOptions::new(&at), db.env())?;
+/// db.put("key", "value")?;
+/// let id = backups.create_new_backup(&db)?;
+/// backups.verify_backup(id, true)?;
+/// backups.purge_old_backups(7)?;
+/// assert_eq!(backups.get_latest_backup_info()?.backup_id, id);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct BackupEngine(BackupEngineReadOnly);
 
@@ -192,6 +261,22 @@ impl BackupEngine {
     ///
     /// When it fails, no backup was made, and the others are as they were. `Incomplete` after
     /// [`BackupEngine::stop_backup`].
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open_default(dir.path().join("db"))?;
+    /// # let at = dir.path().join("backups");
+    /// use esker_backup::{BackupEngine, BackupEngineOptions, CreateBackupOptions};
+    ///
+    /// let backups = BackupEngine::open(BackupEngineOptions::new(&at), db.env())?;
+    /// let mut options = CreateBackupOptions::default();
+    /// options.flush_before_backup = true;
+    /// let id = backups.create_new_backup_opt(&db, &options, b"before the upgrade")?;
+    /// assert_eq!(backups.get_backup_info_of(id)?.app_metadata, b"before the upgrade");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn create_new_backup_opt(
         &self,
         db: &Db,
@@ -250,6 +335,21 @@ impl BackupEngine {
     }
 
     /// Deletes a backup, readable or not, and the files that no other backup has.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open_default(dir.path().join("db"))?;
+    /// # let at = dir.path().join("backups");
+    /// use esker_backup::{BackupEngine, BackupEngineOptions};
+    ///
+    /// let backups = BackupEngine::open(BackupEngineOptions::new(&at), db.env())?;
+    /// let id = backups.create_new_backup(&db)?;
+    /// backups.delete_backup(id)?;
+    /// assert!(backups.get_backup_info().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delete_backup(&self, backup_id: u32) -> Result<()> {
         self.change(|inner, state| {
             let deleted = inner.delete(state, backup_id);

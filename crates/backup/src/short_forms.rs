@@ -41,6 +41,22 @@ impl BackUp for Db {
 
 /// Makes the database in `db_dir` what it was at the newest backup in `backup_dir`: see
 /// [`BackupEngineReadOnly::restore_db_from_backup`]. It must not be open.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let db = esker::Db::open_default(dir.path().join("db"))?;
+/// # let at = dir.path().join("backups");
+/// use esker_backup::{BackUp, restore_latest};
+///
+/// db.put("key", "value")?;
+/// db.backup_to(&at)?;
+/// restore_latest(&at, dir.path().join("copy"))?;
+/// let copy = esker::Db::open_default(dir.path().join("copy"))?;
+/// assert!(copy.contains_key("key")?);
+/// # Ok(())
+/// # }
+/// ```
 pub fn restore_latest(backup_dir: impl AsRef<Path>, db_dir: impl AsRef<Path>) -> Result<()> {
     let options = BackupEngineOptions::new(backup_dir.as_ref());
     let backups = BackupEngineReadOnly::open(options, &Env::posix())?;

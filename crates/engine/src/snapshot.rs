@@ -157,6 +157,19 @@ impl Drop for SnapshotInner {
 ///
 /// It reads by itself, or goes with the reads of [`crate::Db`] that take one. It does not keep the
 /// database open.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+/// db.put("a", "1")?;
+/// let before = db.snapshot();
+/// db.put("b", "2")?;
+/// assert_eq!(before.iter().keys().count(), 1);
+/// assert_eq!(db.iter().keys().count(), 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Snapshot(Arc<SnapshotInner>);
 
@@ -170,12 +183,35 @@ impl std::fmt::Debug for Snapshot {
 
 impl Snapshot {
     /// The sequence number of the newest write that the snapshot sees.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// let snapshot = db.snapshot();
+    /// assert_eq!(snapshot.sequence(), db.latest_sequence_number());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn sequence(&self) -> u64 {
         self.0.seq.0
     }
 
     /// Gives the state back now, whatever clones there are: reads of it fail from here on.
     /// Iterators that were made of it go on.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let snapshot = db.snapshot();
+    /// let clone = snapshot.clone();
+    /// snapshot.release();
+    /// assert!(clone.get("key").is_err(), "its state may be gone");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn release(&self) {
         self.0.release();
     }

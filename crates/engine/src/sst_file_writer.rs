@@ -284,6 +284,25 @@ impl SstFileWriter {
 
     /// Adds a deletion of the keys of `[begin, end)`, in any order relative to everything else. It
     /// hides what the database has when the file comes, and nothing of the file itself.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, IngestOptions, Options, SstFileWriter};
+    ///
+    /// let db = Db::open_default(dir.path().join("db"))?;
+    /// db.put("b", "old")?;
+    /// let file = dir.path().join("new.sst");
+    /// let mut writer = SstFileWriter::new(&Options::new())?;
+    /// writer.open(&file)?;
+    /// writer.delete_range("a", "z")?;
+    /// writer.put("c", "new")?;
+    /// writer.finish()?;
+    /// db.ingest(&db.default_family_handle(), &[file], &IngestOptions::default())?;
+    /// assert_eq!(db.keys().collect::<Result<Vec<_>, _>>()?, [b"c"]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delete_range(&mut self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
         self.check_timestamp(0)?;
         self.add_range_deletion(begin.as_ref(), end.as_ref())
@@ -339,6 +358,21 @@ impl SstFileWriter {
 
     /// Writes the rest of the file, makes it survive power loss, and closes it. After a failure
     /// there is no file.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Options, SstFileWriter};
+    ///
+    /// let mut writer = SstFileWriter::new(&Options::new())?;
+    /// writer.open(dir.path().join("new.sst"))?;
+    /// writer.put("a", "1")?;
+    /// writer.put("b", "2")?;
+    /// let info = writer.finish()?;
+    /// assert_eq!((&info.smallest_key[..], &info.largest_key[..]), (&b"a"[..], &b"b"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn finish(&mut self) -> Result<ExternalFileInfo> {
         let Some(mut open) = self.open.take_if(|o| !o.builder.is_empty()) else {
             return Err(match &self.open {

@@ -241,6 +241,21 @@ impl AsyncDb {
 
     /// The value of `key` in the default family.
     ///
+    /// ```
+    /// # use esker::futures::AsyncDb;
+    /// # use esker::{Db, Options};
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+    /// # let db = AsyncDb::new(db);
+    /// # pollster::block_on(async {
+    /// db.put("key", "value").await?;
+    /// assert_eq!(db.get("key").await?.as_deref(), Some(&b"value"[..]));
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`Db::get`]; `Io` where no thread can be started.
@@ -298,6 +313,23 @@ impl AsyncDb {
     }
 
     /// The values of many keys of `family`, all as of one state of the database.
+    ///
+    /// ```
+    /// # use esker::futures::AsyncDb;
+    /// # use esker::{Db, Options};
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+    /// # let db = AsyncDb::new(db);
+    /// # pollster::block_on(async {
+    /// let family = db.db().default_family_handle();
+    /// db.put("ann", "1").await?;
+    /// let found = db.multi_get(&family, ["ann", "bob"]).await?;
+    /// assert!(matches!(&found[..], [Ok(Some(_)), Ok(None)]));
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -401,6 +433,22 @@ impl AsyncDb {
     }
 
     /// Writes the memtables of the default family to a table.
+    ///
+    /// ```
+    /// # use esker::futures::AsyncDb;
+    /// # use esker::{Db, Options};
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+    /// # let db = AsyncDb::new(db);
+    /// # pollster::block_on(async {
+    /// db.put("key", "value").await?;
+    /// db.flush().await?;
+    /// assert_eq!(db.db().live_files_metadata().len(), 1);
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

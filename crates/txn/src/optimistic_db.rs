@@ -51,6 +51,21 @@ pub struct OptimisticTransactionOptions {
 ///
 /// It reads and writes as the [`Db`] below it does: a write past the transactions is a conflict for
 /// those that touched the key.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// use esker_txn::OptimisticTransactionDb;
+///
+/// let options = esker::Options::new().create_if_missing(true);
+/// let db = OptimisticTransactionDb::open(dir.path(), options)?;
+/// let mut txn = db.begin();
+/// txn.put("key", "1")?;
+/// db.put("key", "2")?;
+/// assert_eq!(txn.commit().expect_err("a conflict").kind(), esker::ErrorKind::Busy);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct OptimisticTransactionDb {
     db: Db,
@@ -149,6 +164,19 @@ impl OptimisticTransactionDb {
     }
 
     /// Begins a transaction.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::OptimisticTransactionDb::open(dir.path(), options)?;
+    /// let mut txn = db.begin();
+    /// txn.put("key", "value")?;
+    /// txn.commit()?;
+    /// assert!(db.contains_key("key")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn begin(&self) -> Transaction {
         self.begin_opt(
             WriteOptions::default(),
@@ -198,6 +226,28 @@ impl OptimisticTransactionDb {
     }
 
     /// Runs `body` as a transaction and commits it, as often as `retry` says.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::OptimisticTransactionDb::open(dir.path(), options)?;
+    /// use esker_txn::RetryOptions;
+    ///
+    /// let twice = RetryOptions { attempts: 2, ..Default::default() };
+    /// let mut runs = 0;
+    /// db.transaction_opt(&twice, |txn| {
+    ///     runs += 1;
+    ///     txn.get_for_update("key")?;
+    ///     if runs == 1 {
+    ///         db.put("key", "somebody else")?;
+    ///     }
+    ///     txn.put("key", "value")
+    /// })?;
+    /// assert_eq!(runs, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn transaction_opt<T>(
         &self,
         retry: &RetryOptions,

@@ -68,6 +68,21 @@ impl Deref for TransactionDb {
 
 impl TransactionDb {
     /// Opens the database at `path` with the default family.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker_txn::{TransactionDb, TransactionDbOptions};
+    /// use std::time::Duration;
+    ///
+    /// let options = esker::Options::new().create_if_missing(true);
+    /// let transactions = TransactionDbOptions::default().lock_timeout(Duration::from_millis(100));
+    /// let db = TransactionDb::open(dir.path(), options, transactions)?;
+    /// db.put("key", "value")?;
+    /// assert!(db.contains_key("key")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn open(
         path: impl AsRef<Path>,
         mut options: Options,
@@ -119,6 +134,30 @@ impl TransactionDb {
 
     /// The transactions that were prepared when the database was opened and have not been given
     /// out: each is to be committed or rolled back. Their keys are locked.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker_txn::TransactionDb;
+    ///
+    /// let options = esker::Options::new().create_if_missing(true);
+    /// let db = TransactionDb::open(dir.path(), options.clone(), Default::default())?;
+    /// let mut txn = db.begin();
+    /// txn.set_name(b"transfer 1")?;
+    /// txn.put("key", "value")?;
+    /// txn.prepare()?;
+    /// drop(txn);
+    /// drop(db);
+    ///
+    /// let db = TransactionDb::open(dir.path(), options, Default::default())?;
+    /// for mut txn in db.prepared_transactions()? {
+    ///     assert_eq!(txn.name(), b"transfer 1");
+    ///     txn.commit()?;
+    /// }
+    /// assert!(db.contains_key("key")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn prepared_transactions(&self) -> Result<Vec<Transaction>> {
         let found = std::mem::take(&mut *self.0.found.lock());
         let restored = found.into_iter().map(|found| {
@@ -159,11 +198,41 @@ impl TransactionDb {
     }
 
     /// Begins a transaction.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::TransactionDb::open(dir.path(), options, Default::default())?;
+    /// let mut txn = db.begin();
+    /// txn.put("key", "value")?;
+    /// assert_eq!(db.get("key")?, None, "others do not see it");
+    /// txn.commit()?;
+    /// assert!(db.contains_key("key")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn begin(&self) -> Transaction {
         self.begin_opt(WriteOptions::default(), &TransactionOptions::default())
     }
 
     /// Begins a transaction that writes with `write_options`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::TransactionDb::open(dir.path(), options, Default::default())?;
+    /// use esker::WriteOptions;
+    /// use esker_txn::TransactionOptions;
+    ///
+    /// let options = TransactionOptions { set_snapshot: true, ..Default::default() };
+    /// let mut txn = db.begin_opt(WriteOptions::synced(), &options);
+    /// db.put("key", "written since")?;
+    /// assert_eq!(txn.put("key", "2").expect_err("a conflict").kind(), esker::ErrorKind::Busy);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn begin_opt(
         &self,
         write_options: WriteOptions,
@@ -238,6 +307,19 @@ impl TransactionDb {
     }
 
     /// The locks that are held, by family and key.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::TransactionDb::open(dir.path(), options, Default::default())?;
+    /// let mut txn = db.begin();
+    /// txn.put("key", "value")?;
+    /// let locks = db.lock_status();
+    /// assert_eq!((&locks[0].key[..], &locks[0].holders), (&b"key"[..], &vec![txn.id()]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn lock_status(&self) -> Vec<KeyLock> {
         self.0.locks.all()
     }
@@ -296,6 +378,17 @@ impl TransactionDb {
     }
 
     /// Sets `key` to `value` in the default family, when no transaction holds the key.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::TransactionDb::open(dir.path(), options, Default::default())?;
+    /// db.put("key", "value")?;
+    /// assert_eq!(db.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let family = self.0.db.default_family_handle();
         self.put_opt(&family, key, value, &WriteOptions::default())
@@ -359,6 +452,20 @@ impl TransactionDb {
 
     /// Writes a batch when no transaction holds one of its keys. Range deletions are refused,
     /// unless `skip_concurrency_control` is set: a range cannot be locked.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::TransactionDb::open(dir.path(), options, Default::default())?;
+    /// let mut batch = esker::WriteBatch::new();
+    /// batch.put("a", "1")?;
+    /// batch.put("b", "2")?;
+    /// db.write(batch, &Default::default())?;
+    /// assert!(db.contains_key("a")? && db.contains_key("b")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn write(
         &self,
         mut batch: impl BorrowMut<WriteBatch>,

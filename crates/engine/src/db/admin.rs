@@ -185,6 +185,17 @@ pub(super) fn default_wal_limit(families: &FamilySet) -> u64 {
 
 impl Db {
     /// Puts what is in memory into tables, for every family.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.flush()?;
+    /// assert_eq!(db.property("rocksdb.num-files-at-level0").as_deref(), Some("1"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn flush(&self) -> Result<()> {
         self.core().check_background()?;
         let families = self.core().trees.families.all();
@@ -209,6 +220,18 @@ impl Db {
     }
 
     /// Compacts the keys of `[begin, end]` of the default family; `None` is unbounded.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.flush()?;
+    /// db.compact_range(Some(b"a"), Some(b"z"))?;
+    /// assert_eq!(db.property("rocksdb.num-files-at-level0").as_deref(), Some("0"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn compact_range(&self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
         self.compact_range_opt(
             &self.default_family_handle(),
@@ -381,6 +404,17 @@ impl Db {
     }
 
     /// Creates a column family. In a database with times to live it keeps everything.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let options = esker::FamilyOptions::new().bloom_filter(10.0);
+    /// let users = db.create_family("users", options)?;
+    /// db.put_cf(&users, "ann", "1")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<FamilyHandle> {
         let core = self.core();
         let admin = core.admin.lock();
@@ -431,6 +465,17 @@ impl Db {
     }
 
     /// Drops a column family. Readers that hold it go on; its files go with the last of them.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.create_family("users", Default::default())?;
+    /// db.drop_family(&users)?;
+    /// assert!(db.family("users").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn drop_family(&self, family: &FamilyHandle) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;
@@ -469,6 +514,18 @@ impl Db {
     }
 
     /// Changes mutable options of a family: `(name, value)` pairs, all or none.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let family = db.default_family_handle();
+    /// db.set_options(&family, &[("write_buffer_size", "8388608")])?;
+    /// let refused = db.set_options(&family, &[("num_levels", "3")]);
+    /// assert_eq!(refused.expect_err("at open only").kind(), esker::ErrorKind::InvalidArgument);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_options(&self, family: &FamilyHandle, changes: &[(&str, &str)]) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;
@@ -599,6 +656,18 @@ impl Db {
     /// `ShutdownInProgress`; open iterators go on reading.
     ///
     /// Dropping the last clone does the same, without telling what went wrong.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.close()?;
+    /// let error = db.put("key", "other").expect_err("it is closed");
+    /// assert_eq!(error.kind(), esker::ErrorKind::ShutdownInProgress);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn close(&self) -> Result<()> {
         self.0.close()
     }

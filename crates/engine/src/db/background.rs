@@ -75,6 +75,23 @@ impl Db {
     /// Lets no write begin until [`Db::unlock_wal`] was called as often, and hands what was written
     /// to the operating system: the contents stay as they are, and so do the logs. Writes wait;
     /// those with `no_slowdown` fail.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// use esker::{WriteBatch, WriteOptions};
+    ///
+    /// let at_once = WriteOptions::new().no_slowdown(true);
+    /// let mut batch = WriteBatch::new();
+    /// batch.put("key", "value")?;
+    /// db.lock_wal()?;
+    /// assert!(db.write_opt(&mut batch, &at_once).is_err(), "the files stay as they are");
+    /// db.unlock_wal()?;
+    /// db.write_opt(batch, &at_once)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn lock_wal(&self) -> Result<()> {
         let core = self.core();
         core.check_open_for_writes()?;
@@ -92,6 +109,18 @@ impl Db {
 
     /// Puts what several families have in memory into tables: what was written before the call, of
     /// each. With the option `atomic_flush` their tables become part of the database together.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.create_family("users", Default::default())?;
+    /// db.put_cf(&users, "ann", "1")?;
+    /// db.flush_families(&[&users, &db.default_family_handle()], &Default::default())?;
+    /// assert_eq!(db.family_metadata(&users).file_count, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn flush_families(&self, families: &[&FamilyHandle], options: &FlushOptions) -> Result<()> {
         let families: Vec<Arc<Family>> = families.iter().map(|f| Arc::clone(&f.0)).collect();
         let core = self.core();

@@ -103,6 +103,17 @@ impl BoundFamily {
     }
 
     /// The value of `key`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.family_or_create("users", Default::default())?;
+    /// users.put("ann", "1")?;
+    /// assert_eq!(users.get("ann")?.as_deref(), Some(&b"1"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         Ok(self.get_pinned(key)?.map(PinnedValue::into_vec))
     }
@@ -144,11 +155,34 @@ impl BoundFamily {
     }
 
     /// Sets `key` to `value`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.family_or_create("users", Default::default())?;
+    /// users.put("ann", "1")?;
+    /// assert!(users.contains_key("ann")? && !db.contains_key("ann")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.db.put_cf(&self.handle, key, value)
     }
 
     /// Deletes `key`; fine when it is not there.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.family_or_create("users", Default::default())?;
+    /// users.put("ann", "1")?;
+    /// users.delete("ann")?;
+    /// assert!(users.is_empty()?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
         self.db.delete_cf(&self.handle, key)
     }
@@ -200,6 +234,20 @@ impl BoundFamily {
     }
 
     /// The entries whose keys are in `range`, from both ends: see [`Db::range`].
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.family_or_create("users", Default::default())?;
+    /// for name in ["ann", "bob", "cid"] {
+    ///     users.put(name, "1")?;
+    /// }
+    /// let names: Vec<_> = users.range("b"..).keys().rev().collect::<Result<_, _>>()?;
+    /// assert_eq!(names, [b"cid", b"bob"]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn range(&self, range: impl KeyRange) -> Entries {
         self.db.range_cf(&self.handle, range)
     }

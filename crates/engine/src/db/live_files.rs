@@ -98,6 +98,23 @@ impl Db {
     /// Of a database that was opened for reading, and of a secondary instance, they are those of
     /// its directory as it is now, logs included. Another process may have written to it since it
     /// was read, and may delete some of them later.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// use esker::FileKind;
+    ///
+    /// db.put("key", "value")?;
+    /// db.flush()?;
+    /// db.disable_file_deletions();
+    /// let files = db.live_files()?;
+    /// assert_eq!(files.iter().filter(|file| file.kind == FileKind::Table).count(), 1);
+    /// assert!(files.iter().all(|file| file.path.starts_with(dir.path())));
+    /// db.enable_file_deletions(false);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn live_files(&self) -> Result<Vec<LiveFile>> {
         let core = self.core();
         if core.admin.read_only {

@@ -60,6 +60,19 @@ use std::path::{Path, PathBuf};
 
 /// An open database. Cheap to clone: clones are the same database, which closes when the last one
 /// is gone, or at [`Db::close`]. Families, snapshots and iterators do not keep it open.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// use esker::{Db, Options};
+///
+/// let db = Db::open(dir.path(), Options::new().create_if_missing(true))?;
+/// let clone = db.clone();
+/// std::thread::spawn(move || clone.put("key", "value")).join().expect("no panic")?;
+/// assert_eq!(db.get("key")?.as_deref(), Some(&b"value"[..]));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Db(Arc<Handle>);
 
@@ -135,11 +148,32 @@ impl Db {
     }
 
     /// Where it is.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// assert_eq!(db.path(), dir.path());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &Path {
         &self.0.core.services.dir
     }
 
     /// The family called `name`, if it exists.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.create_family("users", Default::default())?;
+    /// let users = db.family("users").expect("it was made");
+    /// users.put("ann", "1")?;
+    /// assert!(db.family("orders").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "cf_handle")]
     pub fn family(&self, name: &str) -> Option<BoundFamily> {
         let family = self.core().trees.families.by_name(name)?;
@@ -147,6 +181,17 @@ impl Db {
     }
 
     /// The family called `default`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let family = db.default_family_handle();
+    /// db.put_cf(&family, "key", "value")?;
+    /// assert!(db.contains_key("key")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn default_family_handle(&self) -> FamilyHandle {
         FamilyHandle(Arc::clone(self.default_family()))
     }
@@ -166,6 +211,18 @@ impl Db {
     }
 
     /// All families, by number.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.create_family("users", Default::default())?;
+    /// let families = db.families();
+    /// let names: Vec<_> = families.iter().map(|family| family.name()).collect();
+    /// assert_eq!(names, ["default", "users"]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn families(&self) -> Vec<FamilyHandle> {
         self.core()
             .trees
@@ -183,6 +240,16 @@ impl Db {
     }
 
     /// Returns whether `other` is the same open database.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// let db = esker::Db::open_default(dir.path().join("one"))?;
+    /// let other = esker::Db::open_default(dir.path().join("other"))?;
+    /// assert!(db.is_same(&db.clone()) && !db.is_same(&other));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_same(&self, other: &Db) -> bool {
         Arc::ptr_eq(self.core(), other.core())
     }
@@ -196,11 +263,35 @@ impl Db {
     }
 
     /// The value of `key` in the default family.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// if let Some(value) = db.get("key")? {
+    ///     assert_eq!(value, b"value");
+    /// }
+    /// assert_eq!(db.get("other")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         Ok(self.get_pinned(key)?.map(PinnedValue::into_vec))
     }
 
     /// The value of `key` in the default family, without a copy where it is in a cached block.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", vec![7; 100_000])?;
+    /// let value = db.get_pinned("key")?.expect("was put");
+    /// assert_eq!(value.iter().map(|byte| u64::from(*byte)).sum::<u64>(), 700_000);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_pinned(&self, key: impl AsRef<[u8]>) -> Result<Option<PinnedValue>> {
         self.read(
             self.default_family(),
@@ -211,12 +302,39 @@ impl Db {
     }
 
     /// The value of `key` in `family`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.create_family("users", Default::default())?;
+    /// db.put_cf(&users, "ann", "1")?;
+    /// assert_eq!(db.get_cf(&users, "ann")?.as_deref(), Some(&b"1"[..]));
+    /// assert_eq!(db.get("ann")?, None, "another family");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_cf(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let found = self.read(&family.0, key.as_ref(), &ReadOptions::default(), None)?;
         Ok(found.map(PinnedValue::into_vec))
     }
 
     /// The value of `key` in `family`, read as `options` say, as of `snapshot` or now.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let family = db.default_family_handle();
+    /// db.put("key", "old")?;
+    /// let before = db.snapshot();
+    /// db.put("key", "new")?;
+    /// let options = esker::ReadOptions::new().fill_cache(false);
+    /// let value = db.get_opt(&family, "key", &options, Some(&before))?;
+    /// assert_eq!(value.as_deref(), Some(&b"old"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_opt(
         &self,
         family: &FamilyHandle,
@@ -271,16 +389,62 @@ impl Db {
     }
 
     /// An iterator over the default family, as it is now.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("a", "1")?;
+    /// db.put("b", "2")?;
+    /// let mut it = db.iter();
+    /// it.seek("b");
+    /// assert_eq!((it.key(), it.value()), (&b"b"[..], &b"2"[..]));
+    /// it.next();
+    /// assert!(!it.valid());
+    /// it.status()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn iter(&self) -> DbIterator {
         self.iter_cf(&self.default_family_handle())
     }
 
     /// An iterator over `family`, as it is now.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.create_family("users", Default::default())?;
+    /// db.put_cf(&users, "ann", "1")?;
+    /// for entry in db.iter_cf(&users) {
+    ///     let (key, value) = entry?;
+    ///     assert_eq!((&key[..], &value[..]), (&b"ann"[..], &b"1"[..]));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn iter_cf(&self, family: &FamilyHandle) -> DbIterator {
         self.iter_opt(family, ReadOptions::default(), None)
     }
 
     /// An iterator over `family` as of `snapshot` or now. A failure to make it shows in its status.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// for key in ["a", "b", "c"] {
+    ///     db.put(key, "value")?;
+    /// }
+    /// let family = db.default_family_handle();
+    /// let options = esker::ReadOptions::new().upper("c");
+    /// let mut it = db.iter_opt(&family, options, None);
+    /// it.seek_to_last();
+    /// assert_eq!(it.key(), b"b");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn iter_opt(
         &self,
         family: &FamilyHandle,
@@ -298,6 +462,19 @@ impl Db {
     }
 
     /// A snapshot of the database as it is now.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "old")?;
+    /// let before = db.snapshot();
+    /// db.delete("key")?;
+    /// assert_eq!(before.get("key")?.as_deref(), Some(&b"old"[..]));
+    /// assert_eq!(db.get("key")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn snapshot(&self) -> Snapshot {
         let reads = self.reads();
         let unix = reads.env.clock.unix_us() / 1_000_000;
@@ -309,6 +486,17 @@ impl Db {
     }
 
     /// The sequence number of the newest write that readers see.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let before = db.latest_sequence_number();
+    /// db.put("key", "value")?;
+    /// assert_eq!(db.latest_sequence_number(), before + 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn latest_sequence_number(&self) -> u64 {
         self.reads().sequence.published().0
     }

@@ -41,6 +41,13 @@ use esker_sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 
 /// A column family to open: its name and its options.
+///
+/// ```
+/// use esker::{FamilyDescriptor, FamilyOptions};
+///
+/// let users = FamilyDescriptor::new("users", FamilyOptions::new().bloom_filter(10.0));
+/// assert_eq!(users.name, "users");
+/// ```
 #[doc(alias = "ColumnFamilyDescriptor")]
 #[derive(Clone, Debug)]
 pub struct FamilyDescriptor {
@@ -77,11 +84,42 @@ pub enum OpenMode {
 impl Db {
     /// Opens the database at `path` with all of its families, each with the default family's
     /// options.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options};
+    ///
+    /// let options = Options::new().create_if_missing(true).write_buffer_size(32 << 20);
+    /// let db = Db::open(dir.path(), options)?;
+    /// db.put("key", "value")?;
+    /// db.close()?;
+    /// let db = Db::open(dir.path(), Options::new())?;
+    /// assert!(db.contains_key("key")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
         Opening::new(path.as_ref(), options, None, OpenMode::ReadWrite)?.run()
     }
 
     /// Opens the database at `path` with exactly these families; all that exist must be named.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, FamilyDescriptor, FamilyOptions, Options};
+    ///
+    /// let options = Options::new().create_if_missing(true).create_missing_column_families(true);
+    /// let families = vec![
+    ///     FamilyDescriptor::new("default", FamilyOptions::new()),
+    ///     FamilyDescriptor::new("users", FamilyOptions::new().bloom_filter(10.0)),
+    /// ];
+    /// let db = Db::open_families(dir.path(), options, families)?;
+    /// assert!(db.family("users").is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn open_families(
         path: impl AsRef<Path>,
         options: Options,
@@ -134,6 +172,22 @@ impl Db {
     }
 
     /// Opens the database at `path` for reading only, as it is now; writers are not disturbed.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, ErrorKind, Options};
+    ///
+    /// let writer = Db::open_default(dir.path())?;
+    /// writer.put("key", "value")?;
+    /// writer.flush()?;
+    /// let reader = Db::open_read_only(dir.path(), Options::new())?;
+    /// assert!(reader.contains_key("key")?);
+    /// let error = reader.put("key", "other").expect_err("it only reads");
+    /// assert_eq!(error.kind(), ErrorKind::NotSupported);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Db> {
         Opening::new(path.as_ref(), options, None, OpenMode::ReadOnly)?.run()
     }
@@ -210,6 +264,19 @@ impl Db {
     }
 
     /// The names of the families of the database at `path`, `default` first.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options};
+    ///
+    /// let db = Db::open_default(dir.path())?;
+    /// db.create_family("users", Default::default())?;
+    /// drop(db);
+    /// assert_eq!(Db::list_families(dir.path(), &Options::new())?, ["default", "users"]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn list_families(path: impl AsRef<Path>, options: &Options) -> Result<Vec<String>> {
         let env = options.env.clone().unwrap_or_else(Env::posix);
         let dir = path.as_ref();

@@ -97,6 +97,23 @@ impl Db {
     /// The merge operands of `key` that wait to be merged, oldest first, with the value under them,
     /// if there is one, before them. Nothing is merged. At most `limit` of them; `Incomplete` when
     /// there are more.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options, ReadOptions, merge_operator};
+    ///
+    /// let mut options = Options::new().create_if_missing(true);
+    /// options.family.merge_operator = merge_operator::by_name("stringappend");
+    /// let db = Db::open(dir.path(), options)?;
+    /// let family = db.default_family_handle();
+    /// db.put("key", "a")?;
+    /// db.merge("key", "b")?;
+    /// let operands = db.get_merge_operands(&family, "key", &ReadOptions::new(), None, 10)?;
+    /// assert_eq!(operands, [b"a", b"b"]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_merge_operands(
         &self,
         family: &FamilyHandle,
@@ -121,6 +138,19 @@ impl Db {
     }
 
     /// The values of many keys of the default family, all as of one state of the database.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("a", "1")?;
+    /// db.put("c", "3")?;
+    /// let values: Vec<_> = db.multi_get(["a", "b", "c"]).into_iter().collect::<Result<_, _>>()?;
+    /// assert_eq!(values[0].as_deref(), Some(&b"1"[..]));
+    /// assert!(values[1].is_none() && values[2].is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -135,6 +165,21 @@ impl Db {
 
     /// The values of many keys of `family`, read as `options` say, as of `snapshot` or now; in the
     /// order of the keys. Cheaper than as many single reads: keys that are neighbours share blocks.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.create_family("users", Default::default())?;
+    /// db.put_cf(&users, "ann", "1")?;
+    /// let before = db.snapshot();
+    /// db.put_cf(&users, "bob", "2")?;
+    /// let options = esker::ReadOptions::new();
+    /// let found = db.multi_get_opt(&users, ["ann", "bob"], &options, Some(&before));
+    /// assert!(matches!(found[..], [Ok(Some(_)), Ok(None)]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn multi_get_opt<K: AsRef<[u8]>>(
         &self,
         family: &FamilyHandle,
@@ -158,6 +203,21 @@ impl Db {
 
     /// The values of keys of several families, all as of one state of the database; in the order
     /// given.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.create_family("users", Default::default())?;
+    /// let orders = db.create_family("orders", Default::default())?;
+    /// db.put_cf(&users, "ann", "1")?;
+    /// db.put_cf(&orders, "7", "ann")?;
+    /// let keys = [(&users, "ann"), (&orders, "7"), (&orders, "8")];
+    /// let found = db.multi_get_families(&keys, &Default::default(), None);
+    /// assert!(matches!(found[..], [Ok(Some(_)), Ok(Some(_)), Ok(None)]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn multi_get_families<K: AsRef<[u8]>>(
         &self,
         keys: &[(&FamilyHandle, K)],
@@ -244,6 +304,18 @@ impl Db {
     }
 
     /// Returns whether the key may exist, by memory and filters alone: `false` is certain.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// let family = db.default_family_handle();
+    /// assert!(db.key_may_exist(&family, "key"));
+    /// assert!(!db.key_may_exist(&family, "other"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn key_may_exist(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> bool {
         let mut options = ReadOptions::default();
         options.read_tier = ReadTier::BlockCache;

@@ -20,6 +20,17 @@ thread_local! {
 
 impl Db {
     /// Sets `key` to `value` in the default family.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.put([0_u8, 255], vec![1; 1000])?;
+    /// assert_eq!(db.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.single(&WriteOptions::default(), |b| {
             b.put(key.as_ref(), value.as_ref())
@@ -27,6 +38,17 @@ impl Db {
     }
 
     /// Sets `key` to `value` in `family`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.create_family("users", Default::default())?;
+    /// db.put_cf(&users, "ann", "1")?;
+    /// assert!(db.contains_key_cf(&users, "ann")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn put_cf(
         &self,
         family: &FamilyHandle,
@@ -37,6 +59,19 @@ impl Db {
     }
 
     /// Sets `key` to `value` in `family`, as `options` say.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// use esker::WriteOptions;
+    ///
+    /// let family = db.default_family_handle();
+    /// db.put_opt(&family, "order 1", "paid", &WriteOptions::synced())?;
+    /// assert!(db.contains_key("order 1")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn put_opt(
         &self,
         family: &FamilyHandle,
@@ -51,6 +86,19 @@ impl Db {
 
     /// Sets `key` in `family` to an entity of named columns; the column with the empty name is what
     /// plain reads see.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let family = db.default_family_handle();
+    /// db.put_entity(&family, "ann", &[("", "1"), ("city", "Oslo")])?;
+    /// assert_eq!(db.get("ann")?.as_deref(), Some(&b"1"[..]));
+    /// let columns = db.get_entity_columns(&family, "ann")?.expect("was put");
+    /// assert_eq!(columns[1], (b"city".to_vec(), b"Oslo".to_vec()));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn put_entity<N: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         family: &FamilyHandle,
@@ -79,11 +127,35 @@ impl Db {
     }
 
     /// Deletes `key` in the default family; fine when it is not there.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.delete("key")?;
+    /// assert_eq!(db.get("key")?, None);
+    /// db.delete("never put")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
         self.single(&WriteOptions::default(), |b| b.delete(key.as_ref()))
     }
 
     /// Deletes `key` in `family`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.create_family("users", Default::default())?;
+    /// db.put_cf(&users, "ann", "1")?;
+    /// db.delete_cf(&users, "ann")?;
+    /// assert_eq!(db.get_cf(&users, "ann")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delete_cf(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> Result<()> {
         self.delete_opt(family, key, &WriteOptions::default())
     }
@@ -109,6 +181,20 @@ impl Db {
     }
 
     /// Deletes the keys of `[begin, end)` in `family`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let logs = db.create_family("logs", Default::default())?;
+    /// for day in ["0131", "0201", "0202"] {
+    ///     db.put_cf(&logs, day, "line")?;
+    /// }
+    /// db.delete_range_cf(&logs, "0201", "0301")?;
+    /// assert_eq!(db.iter_cf(&logs).keys().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delete_range_cf(
         &self,
         family: &FamilyHandle,
@@ -137,6 +223,22 @@ impl Db {
     }
 
     /// Adds a merge operand to `key` in the default family.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::merge_operator::UInt64Add;
+    /// use esker::{Db, Options};
+    ///
+    /// let options = Options::new().create_if_missing(true).merge_operator(UInt64Add);
+    /// let db = Db::open(dir.path(), options)?;
+    /// for _visit in 0..3 {
+    ///     db.merge("visits", 1_u64.to_le_bytes())?;
+    /// }
+    /// assert_eq!(db.get("visits")?.as_deref(), Some(&3_u64.to_le_bytes()[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.single(&WriteOptions::default(), |b| {
             b.merge(key.as_ref(), operand.as_ref())
@@ -179,6 +281,21 @@ impl Db {
     }
 
     /// Writes all of `batch`, or nothing, as `options` say: see [`Db::write`].
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// use esker::{WriteBatch, WriteOptions};
+    ///
+    /// let mut batch = WriteBatch::new();
+    /// batch.put("from", "90")?;
+    /// batch.put("to", "110")?;
+    /// db.write_opt(batch, &WriteOptions::synced())?;
+    /// assert!(db.contains_key("from")? && db.contains_key("to")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn write_opt(
         &self,
         mut batch: impl BorrowMut<WriteBatch>,
@@ -289,6 +406,19 @@ impl Db {
     }
 
     /// Makes every write so far survive power loss.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// for n in 0..100_u8 {
+    ///     db.put([n], "value")?;
+    /// }
+    /// db.sync_wal()?;
+    /// assert_eq!(db.keys().count(), 100);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn sync_wal(&self) -> Result<()> {
         self.flush_wal(true)
     }

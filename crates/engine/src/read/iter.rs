@@ -3,6 +3,7 @@
 //! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped
 //! database handle. A tailing iterator goes on to the newest view before every move.
 
+mod position;
 mod telling;
 mod twin;
 mod unplaced;
@@ -175,14 +176,6 @@ impl DbIterator {
             || self.inner().is_some_and(takes_notes)
     }
 
-    #[inline(always)]
-    fn inner(&self) -> Option<&VisibleCursor<MergedRuns>> {
-        match &self.cursors {
-            Some(cursors) => Some(&cursors.cursor),
-            None => self.first(),
-        }
-    }
-
     /// Before a move: an iterator that was not placed is at its first entry. Returns whether it
     /// stands on a key.
     #[inline]
@@ -202,87 +195,6 @@ impl DbIterator {
             self.seek_to_first();
         }
         self.valid()
-    }
-
-    /// Returns whether it stands on a key.
-    #[inline]
-    pub fn valid(&self) -> bool {
-        self.inner().is_some_and(VisibleCursor::valid)
-    }
-
-    /// `Ok`, or why the iterator is not valid.
-    pub fn status(&self) -> Result<()> {
-        if let Some((e, _)) = &self.failure {
-            return Err(e.clone());
-        }
-        match &self.cursors {
-            Some(cursors) => cursors.cursor.status(),
-            None => self.unplaced.status(),
-        }
-    }
-
-    /// The key; only while valid.
-    #[inline]
-    pub fn key(&self) -> &[u8] {
-        self.inner().map_or(&[], VisibleCursor::key)
-    }
-
-    /// The value (of a wide-column entity: its default column); only while valid.
-    #[inline]
-    pub fn value(&self) -> &[u8] {
-        self.without_time(self.inner().map_or(&[], VisibleCursor::value))
-    }
-
-    /// Values without room for a time are not valid positions.
-    #[inline]
-    fn without_time<'a>(&self, value: &'a [u8]) -> &'a [u8] {
-        &value[..value.len().saturating_sub(self.time_len)]
-    }
-
-    /// The encoded wide-column entity, when the entry is one.
-    pub fn entity(&self) -> Option<&[u8]> {
-        self.inner()?.entity()
-    }
-
-    /// The user-defined timestamp of the entry; empty in families without.
-    pub fn timestamp(&self) -> &[u8] {
-        self.inner().map_or(&[], VisibleCursor::timestamp)
-    }
-
-    /// Returns whether it shows the versions of keys one by one: [`ReadOptions::iter_start_ts`] was
-    /// given.
-    pub fn shows_versions(&self) -> bool {
-        self.options.iter_start_ts.is_some()
-    }
-
-    /// Returns whether the entry is a deletion; with [`ReadOptions::iter_start_ts`], which shows
-    /// them.
-    pub fn is_deletion(&self) -> bool {
-        self.inner().is_some_and(VisibleCursor::is_deletion)
-    }
-
-    /// With [`ReadOptions::iter_start_ts`]: key, timestamp, sequence number and type of the entry
-    /// in RocksDB's form, as the iterators of its C interface show them; only while valid.
-    pub fn internal_key(&self) -> &[u8] {
-        self.inner().map_or(&[], VisibleCursor::internal_key)
-    }
-
-    /// Key and value, while valid: quicker than both by themselves. Small, once for each entry:
-    /// always inlined.
-    #[inline(always)]
-    pub fn entry(&self) -> Option<(&[u8], &[u8])> {
-        let (key, value) = self.inner()?.entry()?;
-        Some((key, self.without_time(value)))
-    }
-
-    /// The second of the Unix epoch in which the entry was written, in a database with times to
-    /// live.
-    pub fn ttl_time(&self) -> Option<i32> {
-        let value = self
-            .inner()
-            .filter(|c| self.time_len > 0 && c.valid())?
-            .value();
-        ttl::time_of(value).ok()
     }
 
     #[inline]
@@ -362,16 +274,53 @@ impl DbIterator {
     }
 
     /// To the first key at or after `target`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("b", "2")?;
+    /// let mut it = db.iter();
+    /// it.seek("a");
+    /// assert_eq!(it.key(), b"b");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn seek(&mut self, target: impl AsRef<[u8]>) {
         self.place(|inner| inner.seek(target.as_ref()));
     }
 
     /// To the last key at or before `target`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("b", "2")?;
+    /// let mut it = db.iter();
+    /// it.seek_for_prev("c");
+    /// assert_eq!(it.key(), b"b");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn seek_for_prev(&mut self, target: impl AsRef<[u8]>) {
         self.place(|inner| inner.seek_for_prev(target.as_ref()));
     }
 
     /// To the next key. Does nothing when not valid.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("a", "1")?;
+    /// db.put("b", "2")?;
+    /// let mut it = db.iter();
+    /// it.next();
+    /// assert_eq!(it.key(), b"b");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn next(&mut self) {
         let recorded = self.begin_recorded();
@@ -520,6 +469,20 @@ impl DbIterator {
     }
 
     /// To the previous key. Does nothing when not valid.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("a", "1")?;
+    /// db.put("b", "2")?;
+    /// let mut it = db.iter();
+    /// it.seek_to_last();
+    /// it.prev();
+    /// assert_eq!(it.key(), b"a");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn prev(&mut self) {
         let recorded = self.begin_recorded();
@@ -547,26 +510,26 @@ impl DbIterator {
 
     /// Moves on to the newest state of the database, or to `snapshot`, where the iterator is not
     /// placed.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let mut it = db.iter();
+    /// db.put("key", "value")?;
+    /// it.seek("key");
+    /// assert!(!it.valid(), "written after the iterator was made");
+    /// it.refresh(None)?;
+    /// it.seek("key");
+    /// assert!(it.valid());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn refresh(&mut self, snapshot: Option<&Snapshot>) -> Result<()> {
         self.snapshot = snapshot.cloned();
         self.renew()?;
         self.unplaced = LazyCursor::new(self.cursors.take());
         Ok(())
-    }
-
-    /// A figure of the iterator by RocksDB's name, such as `rocksdb.iterator.super-version-number`.
-    pub fn property(&self, name: &str) -> Option<String> {
-        match name {
-            "rocksdb.iterator.super-version-number" => Some(self.view.number.to_string()),
-            // Slices live until the next move: nothing is promised beyond it.
-            "rocksdb.iterator.is-key-pinned" | "rocksdb.iterator.is-value-pinned" => {
-                Some("0".to_owned())
-            }
-            "rocksdb.iterator.internal-key" if self.valid() => {
-                Some(String::from_utf8_lossy(self.key()).into_owned())
-            }
-            _ => None,
-        }
     }
 
     /// Before a seek: the newest view for a tailing iterator, and whether there is time left.

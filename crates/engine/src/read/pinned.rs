@@ -15,6 +15,18 @@ use std::ops::Deref;
 
 /// A value that a read found. It dereferences to its bytes; a value inside a cached block keeps the
 /// block in memory for as long as it lives, and a large one inside a memtable the memtable.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+/// db.put("key", "value")?;
+/// let value = db.get_pinned("key")?.expect("was put");
+/// assert_eq!((&*value, value.len()), (&b"value"[..], 5));
+/// assert_eq!(value.into_vec(), b"value");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct PinnedValue(pub(crate) PinnedBytes);
 

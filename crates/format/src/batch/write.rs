@@ -56,6 +56,18 @@ const MAX_KEY_LEN: usize = u32::MAX as usize - 8;
 const MAX_VALUE_LEN: usize = u32::MAX as usize;
 
 /// An ordered set of changes that becomes visible at once.
+///
+/// ```
+/// # fn main() -> esker_status::Result<()> {
+/// # use esker_format::batch::WriteBatch;
+/// let mut batch = WriteBatch::new();
+/// batch.put("from", "90")?;
+/// batch.put("to", "110")?;
+/// batch.delete("pending")?;
+/// assert_eq!(batch.count(), 3);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct WriteBatch {
     pub(super) rep: Vec<u8>,
@@ -443,6 +455,19 @@ impl WriteBatch {
     }
 
     /// Returns to the last save point and forgets it; `NotFound` without one.
+    ///
+    /// ```
+    /// # fn main() -> esker_status::Result<()> {
+    /// # use esker_format::batch::WriteBatch;
+    /// let mut batch = WriteBatch::new();
+    /// batch.put("a", "1")?;
+    /// batch.set_save_point();
+    /// batch.put("b", "2")?;
+    /// batch.rollback_to_save_point()?;
+    /// assert_eq!(batch.count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn rollback_to_save_point(&mut self) -> Result<()> {
         let to = self.save_points.pop().ok_or_else(no_save_point)?;
         self.rep.truncate(to.len);

@@ -479,6 +479,33 @@ pub struct RecoveryInfo {
 }
 
 /// Hears of what happens. Every method does nothing unless it is overridden.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// use esker::observe::{EventListener, FlushInfo};
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// #[derive(Default)]
+/// struct Flushed(AtomicU64);
+/// impl EventListener for Flushed {
+///     fn on_flush_completed(&self, info: &FlushInfo) {
+///         self.0.fetch_add(info.entries, Ordering::Relaxed);
+///     }
+/// }
+///
+/// let flushed = Arc::new(Flushed::default());
+/// let mut options = esker::Options::new().create_if_missing(true);
+/// options.db.listeners.push(flushed.clone());
+/// let db = esker::Db::open(dir.path(), options)?;
+/// db.put("key", "value")?;
+/// db.flush()?;
+/// db.close()?;
+/// assert_eq!(flushed.0.load(Ordering::Relaxed), 1);
+/// # Ok(())
+/// # }
+/// ```
 pub trait EventListener: Send + Sync {
     /// A flush begins.
     fn on_flush_begin(&self, _info: &FlushInfo) {}

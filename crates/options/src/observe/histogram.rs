@@ -46,6 +46,17 @@ fn bucket_of(value: u64) -> usize {
 }
 
 /// Counts of values by size.
+///
+/// ```
+/// use esker::observe::Histogram;
+///
+/// let sizes = Histogram::new();
+/// for size in [10, 20, 30] {
+///     sizes.add(size);
+/// }
+/// let summary = sizes.summary();
+/// assert_eq!((summary.count, summary.min, summary.max), (3, 10, 30));
+/// ```
 pub struct Histogram {
     count: AtomicU64,
     sum: AtomicU64,

@@ -238,6 +238,14 @@ pub fn perf_level() -> PerfLevel {
 }
 
 /// Makes this thread measure as much as `level` says.
+///
+/// ```
+/// use esker::observe::{PerfLevel, perf_level, set_perf_level};
+///
+/// set_perf_level(PerfLevel::EnableTime);
+/// assert_eq!(perf_level(), PerfLevel::EnableTime);
+/// set_perf_level(PerfLevel::EnableCount);
+/// ```
 pub fn set_perf_level(level: PerfLevel) {
     CONTEXT.with(|c| c.level.set(level as u8));
     set_read_work_counting(level >= PerfLevel::EnableCount);
@@ -399,6 +407,20 @@ pub(super) fn added_by_write() -> Vec<(PerfMetric, u64)> {
 }
 
 /// The perf context of the calling thread.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+/// use esker::observe::{PerfContext, PerfMetric};
+///
+/// db.put("key", "value")?;
+/// PerfContext.reset();
+/// db.get("key")?;
+/// assert_eq!(PerfContext.get(PerfMetric::GetFromMemtableCount), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerfContext;
 

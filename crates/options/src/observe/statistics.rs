@@ -59,6 +59,21 @@ impl Shard {
 }
 
 /// The statistics of a database, or of several that share them.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// use esker::observe::{Statistics, Ticker};
+///
+/// let statistics = Statistics::new();
+/// let options = esker::Options::new().create_if_missing(true).statistics(statistics.clone());
+/// let db = esker::Db::open(dir.path(), options)?;
+/// db.put("key", "value")?;
+/// assert_eq!(statistics.ticker(Ticker::NumberKeysWritten), 1);
+/// println!("{statistics}");
+/// # Ok(())
+/// # }
+/// ```
 pub struct Statistics {
     level: AtomicU8,
     shards: [Box<CachePadded<Shard>>; SHARDS],
@@ -129,6 +144,20 @@ impl Statistics {
     }
 
     /// The value of a counter.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::observe::{Statistics, Ticker};
+    ///
+    /// let statistics = Statistics::new();
+    /// let options = esker::Options::new().create_if_missing(true).statistics(statistics.clone());
+    /// let db = esker::Db::open(dir.path(), options)?;
+    /// assert_eq!(db.get("key")?, None);
+    /// assert_eq!(statistics.ticker(Ticker::NumberKeysRead), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn ticker(&self, ticker: Ticker) -> u64 {
         self.shards
             .iter()
@@ -144,6 +173,15 @@ impl Statistics {
     }
 
     /// The value of a counter, which becomes 0; what is counted meanwhile is not lost.
+    ///
+    /// ```
+    /// use esker::observe::{Statistics, Ticker};
+    ///
+    /// let statistics = Statistics::new();
+    /// statistics.add(Ticker::NumberKeysRead, 3);
+    /// assert_eq!(statistics.take_ticker(Ticker::NumberKeysRead), 3);
+    /// assert_eq!(statistics.ticker(Ticker::NumberKeysRead), 0);
+    /// ```
     pub fn take_ticker(&self, ticker: Ticker) -> u64 {
         self.shards
             .iter()
@@ -152,6 +190,22 @@ impl Statistics {
     }
 
     /// A histogram in figures.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::observe::{HistogramId, Statistics};
+    ///
+    /// let statistics = Statistics::new();
+    /// let options = esker::Options::new().create_if_missing(true).statistics(statistics.clone());
+    /// let db = esker::Db::open(dir.path(), options)?;
+    /// db.get("key")?;
+    /// let times = statistics.histogram(HistogramId::DbGet);
+    /// assert_eq!(times.count, 1);
+    /// println!("99 of 100 reads took less than {} microseconds", times.percentile99);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn histogram(&self, histogram: HistogramId) -> HistogramSummary {
         self.merged(histogram).summary()
     }

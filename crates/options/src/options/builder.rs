@@ -337,6 +337,17 @@ impl TryFrom<&Settings> for Options {
 
 impl Settings {
     /// Sets an option of the database or of families by RocksDB's name. Checked at once.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// use esker::options::Settings;
+    ///
+    /// let settings = Settings::default().set("max_background_jobs", "6")?;
+    /// assert_eq!(settings.database()?.max_background_jobs, 6);
+    /// assert!(Settings::default().set("max_background_jobs", "many").is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set(mut self, name: &str, value: &str) -> Result<Self> {
         self.by_name.push((name.to_owned(), value.to_owned()));
         self.database()?;

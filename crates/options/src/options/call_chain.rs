@@ -93,6 +93,20 @@ impl ReadOptions {
     }
 
     /// The first key that is no longer of interest to an iterator.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// for key in ["a", "b", "c"] {
+    ///     db.put(key, "value")?;
+    /// }
+    /// let options = esker::ReadOptions::new().upper("b");
+    /// let it = db.iter_opt(&db.default_family_handle(), options, None);
+    /// assert_eq!(it.keys().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "set_iterate_upper_bound")]
     #[must_use]
     pub fn upper(mut self, key: impl AsRef<[u8]>) -> Self {

@@ -215,6 +215,25 @@ impl FamilyOptions {
     }
 
     /// Makes such a filter for each compaction.
+    ///
+    /// ```
+    /// use esker::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext};
+    /// use std::sync::Arc;
+    ///
+    /// struct DropEmpty;
+    /// impl CompactionFilterFactory for DropEmpty {
+    ///     fn name(&self) -> &str {
+    ///         "drop empty values"
+    ///     }
+    ///     fn create(&self, _context: &FilterContext) -> Option<Arc<dyn CompactionFilter>> {
+    ///         Some(esker::compaction_filter::from_fn("drop empty values", |_level, _key, value| {
+    ///             if value.is_empty() { Decision::Remove } else { Decision::Keep }
+    ///         }))
+    ///     }
+    /// }
+    /// let options = esker::FamilyOptions::new().compaction_filter_factory(DropEmpty);
+    /// assert!(options.compaction_filter_factory.is_some());
+    /// ```
     #[doc(alias = "set_compaction_filter_factory")]
     #[must_use]
     pub fn compaction_filter_factory(
@@ -459,6 +478,25 @@ impl Options {
     }
 
     /// Adds a listener of flushes, compactions and other events.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::observe::{EventListener, FlushInfo};
+    ///
+    /// struct Flushes;
+    /// impl EventListener for Flushes {
+    ///     fn on_flush_completed(&self, info: &FlushInfo) {
+    ///         println!("{} bytes of {}", info.file_bytes, info.family);
+    ///     }
+    /// }
+    /// let options = esker::Options::new().create_if_missing(true).listener(Flushes);
+    /// let db = esker::Db::open(dir.path(), options)?;
+    /// db.put("key", "value")?;
+    /// db.flush()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "add_event_listener")]
     #[must_use]
     pub fn listener(mut self, listener: impl EventListener + 'static) -> Self {
@@ -467,6 +505,20 @@ impl Options {
     }
 
     /// Takes the lines of the log instead of the LOG file.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::observe::StderrLogger;
+    /// use esker::options::InfoLogLevel;
+    ///
+    /// let logger = StderrLogger::new(InfoLogLevel::Warn, "shop:");
+    /// let options = esker::Options::new().create_if_missing(true).info_log(logger);
+    /// drop(esker::Db::open(dir.path(), options)?);
+    /// assert!(!dir.path().join("LOG").exists());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn info_log(mut self, logger: impl Logger + 'static) -> Self {
         self.db.info_log = Some(Arc::new(logger));
@@ -474,6 +526,15 @@ impl Options {
     }
 
     /// A limit on what background jobs read and write, which databases may share.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// let limiter = esker::RateLimiter::new(64 << 20);
+    /// let first = esker::Options::new().rate_limiter(Arc::clone(&limiter));
+    /// let second = esker::Options::new().rate_limiter(limiter);
+    /// assert!(first.db.rate_limiter.is_some() && second.db.rate_limiter.is_some());
+    /// ```
     #[doc(alias = "set_ratelimiter")]
     #[must_use]
     pub fn rate_limiter(mut self, limiter: Arc<RateLimiter>) -> Self {
@@ -482,6 +543,18 @@ impl Options {
     }
 
     /// A limit on the memory of memtables, which databases may share.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// let buffers = esker::WriteBufferManager::new(256 << 20, false);
+    /// let options = esker::Options::new().write_buffer_manager(buffers.clone());
+    /// let db = esker::Db::open(dir.path(), options.create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// assert!(buffers.memory_usage() > 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "set_write_buffer_manager")]
     #[must_use]
     pub fn write_buffer_manager(mut self, manager: Arc<WriteBufferManager>) -> Self {

@@ -31,6 +31,23 @@ impl std::fmt::Debug for TableFilter {
 }
 
 /// From where a read may be served.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+/// use esker::ReadOptions;
+/// use esker::options::ReadTier;
+///
+/// let family = db.default_family_handle();
+/// db.put("key", "value")?;
+/// let in_memory = ReadOptions::new().read_tier(ReadTier::Memtable);
+/// assert!(db.get_opt(&family, "key", &in_memory, None)?.is_some());
+/// db.flush()?;
+/// assert!(db.get_opt(&family, "key", &in_memory, None)?.is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadTier {
     /// From anywhere.
@@ -207,6 +224,20 @@ impl Default for ReadOptions {
 }
 
 /// How to write. Fields may be added: use a constructor, or `..Default::default()`.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+/// use esker::WriteOptions;
+///
+/// let family = db.default_family_handle();
+/// let options = WriteOptions { sync: true, no_slowdown: true, ..Default::default() };
+/// db.put_opt(&family, "key", "value", &options)?;
+/// assert_eq!(options, WriteOptions::synced().no_slowdown(true));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteOptions {
     /// Returns only when the write survives power loss.
@@ -248,6 +279,17 @@ impl fmt::Debug for WriteOptions {
 
 impl WriteOptions {
     /// A write that survives power loss.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let family = db.default_family_handle();
+    /// db.put_opt(&family, "order 1", "paid", &esker::WriteOptions::synced())?;
+    /// assert!(db.contains_key("order 1")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn synced() -> Self {
         WriteOptions {
             sync: true,
@@ -256,6 +298,18 @@ impl WriteOptions {
     }
 
     /// A write without the log.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let family = db.default_family_handle();
+    /// db.put_opt(&family, "key", "value", &esker::WriteOptions::unlogged())?;
+    /// db.flush()?;
+    /// assert!(db.contains_key("key")?, "and it survives from here on");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn unlogged() -> Self {
         WriteOptions {
             disable_wal: true,
@@ -265,6 +319,20 @@ impl WriteOptions {
 }
 
 /// How to flush.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+/// let users = db.create_family("users", Default::default())?;
+/// db.put_cf(&users, "ann", "1")?;
+/// let mut options = esker::FlushOptions::default();
+/// options.allow_write_stall = true;
+/// db.flush_cf(&users, &options)?;
+/// assert_eq!(db.family_metadata(&users).file_count, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlushOptions {
@@ -284,6 +352,24 @@ impl Default for FlushOptions {
 }
 
 /// How to compact a range.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+/// use esker::CompactRangeOptions;
+/// use esker::options::BottommostLevelCompaction;
+///
+/// let family = db.default_family_handle();
+/// db.put("key", "value")?;
+/// let mut options = CompactRangeOptions::default();
+/// options.bottommost_level_compaction = BottommostLevelCompaction::Force;
+/// options.max_subcompactions = 4;
+/// db.compact_range_opt(&family, None, None, &options)?;
+/// assert_eq!(db.property("rocksdb.num-files-at-level0").as_deref(), Some("0"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompactRangeOptions {

@@ -35,6 +35,17 @@ impl Options {
     }
 
     /// Creates the database when there is none.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, Options};
+    ///
+    /// assert!(Db::open(dir.path(), Options::new()).is_err(), "there is no database");
+    /// Db::open(dir.path(), Options::new().create_if_missing(true))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn create_if_missing(mut self, yes: bool) -> Self {
         self.db.create_if_missing = yes;
@@ -58,12 +69,31 @@ impl Options {
     /// Sets an option of the database, the default family or its tables by RocksDB's name.
     ///
     /// `InvalidArgument` for a name that does not exist or a value that cannot be read.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// let options = esker::Options::new().set("max_background_jobs", "4")?;
+    /// assert_eq!(options.db.max_background_jobs, 4);
+    /// let error = esker::Options::new().set("max_background_jbos", "4").expect_err("a typo");
+    /// assert!(error.to_string().contains("max_background_jbos"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set(mut self, name: &str, value: &str) -> Result<Self> {
         self.set_in_place(name, value)?;
         Ok(self)
     }
 
     /// Sets several options given as `name=value;name=value`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// let options = esker::Options::new().set_all("write_buffer_size=8388608;block_size=16384")?;
+    /// assert_eq!(options.family.write_buffer_size, 8 << 20);
+    /// assert_eq!(options.family.table.block_size, 16 << 10);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_all(mut self, list: &str) -> Result<Self> {
         for (name, value) in esker_format::options_text::parse_pairs(list)? {
             self.set_in_place(&name, &value)?;
@@ -94,6 +124,13 @@ impl Options {
     }
 
     /// Returns whether an option may be changed while the database is open.
+    ///
+    /// ```
+    /// use esker::Options;
+    ///
+    /// assert!(Options::is_mutable("write_buffer_size"));
+    /// assert!(!Options::is_mutable("num_levels"));
+    /// ```
     pub fn is_mutable(name: &str) -> bool {
         let change = DbOptions::entry(name)
             .map(|e| e.info.change)

@@ -9,6 +9,22 @@ impl Transaction {
     /// transaction's name, and survive the process, until they are committed or rolled back. A
     /// prepared transaction that is dropped stays prepared; it comes back from
     /// [`crate::TransactionDb::prepared_transactions`] when the database is opened again.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::TransactionDb::open(dir.path(), options, Default::default())?;
+    /// let mut txn = db.begin();
+    /// txn.set_name(b"transfer 1")?;
+    /// txn.put("key", "value")?;
+    /// txn.prepare()?;
+    /// // The other databases of the transaction prepare meanwhile.
+    /// txn.commit()?;
+    /// assert!(db.contains_key("key")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn prepare(&mut self) -> Result<()> {
         match &mut self.kind {
             TxnMode::Optimistic(_) => Err(Error::invalid_argument(
@@ -58,6 +74,20 @@ impl Transaction {
     /// Writes the changes, all or nothing. `Busy` when somebody else wrote a key that the
     /// transaction depends on; `TryAgain` when that cannot be told from memory. A pessimistic
     /// transaction is over in any case, an optimistic one only when it succeeds.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::OptimisticTransactionDb::open(dir.path(), options)?;
+    /// let (mut first, mut second) = (db.begin(), db.begin());
+    /// first.put("key", "1")?;
+    /// second.put("key", "2")?;
+    /// first.commit()?;
+    /// assert_eq!(second.commit().expect_err("a conflict").kind(), esker::ErrorKind::Busy);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn commit(&mut self) -> Result<()> {
         let at_commit = self.at_commit.as_ref().filter(|b| !b.body().is_empty());
         let has_changes = at_commit.is_some_and(|b| b.count() > 0);
@@ -95,6 +125,20 @@ impl Transaction {
     }
 
     /// Undoes everything. The transaction can be used again, unless it was prepared.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::TransactionDb::open(dir.path(), options, Default::default())?;
+    /// let mut txn = db.begin();
+    /// txn.put("key", "value")?;
+    /// txn.rollback()?;
+    /// db.put("key", "other")?;
+    /// assert_eq!(txn.get("key")?.as_deref(), Some(&b"other"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn rollback(&mut self) -> Result<()> {
         if let TxnMode::Pessimistic(p) = &mut self.kind {
             p.check_rollback()?;

@@ -293,6 +293,22 @@ impl Transaction {
 
     /// Undoes what came after the last save point, and forgets it: changes, snapshot, and the locks
     /// of keys that were not touched before. `NotFound` without one.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::TransactionDb::open(dir.path(), options, Default::default())?;
+    /// let mut txn = db.begin();
+    /// txn.put("a", "1")?;
+    /// txn.set_save_point();
+    /// txn.put("b", "2")?;
+    /// txn.rollback_to_save_point()?;
+    /// txn.commit()?;
+    /// assert!(db.contains_key("a")? && !db.contains_key("b")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn rollback_to_save_point(&mut self) -> Result<()> {
         if let TxnMode::Pessimistic(p) = &self.kind
             && p.state() != TransactionState::Started
@@ -592,6 +608,22 @@ impl Transaction {
 
     /// Reads a key of the default family that the transaction depends on: a write of it by others
     /// before the commit is a conflict, or waits.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let options = esker::Options::new().create_if_missing(true);
+    /// # let db = esker_txn::TransactionDb::open(dir.path(), options, Default::default())?;
+    /// db.put("stock", "3")?;
+    /// let mut txn = db.begin();
+    /// if txn.get_for_update("stock")?.as_deref() == Some(b"3") {
+    ///     txn.put("stock", "2")?;
+    /// }
+    /// txn.commit()?;
+    /// assert_eq!(db.get("stock")?.as_deref(), Some(&b"2"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_for_update(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let default = self.default.clone();
         let found =

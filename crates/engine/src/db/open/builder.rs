@@ -94,6 +94,21 @@ impl DbBuilder {
 
     /// Names a family with options of its own. Those that exist and are not named have the options
     /// of the default family.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// use esker::{Db, FamilyOptions};
+    ///
+    /// let counters = FamilyOptions::new().merge_operator(esker::merge_operator::UInt64Add);
+    /// let db = Db::builder(dir.path())
+    ///     .create_if_missing()
+    ///     .family("counters", counters)
+    ///     .open()?;
+    /// db.existing_family("counters")?.merge("visits", 1_u64.to_le_bytes())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn family(mut self, name: impl Into<String>, options: FamilyOptions) -> Self {
         let named = FamilyDescriptor::new(name, options);
         self.families.push((named, None));
@@ -153,6 +168,17 @@ impl DbBuilder {
 
     /// Opens it for reading the state of now; nothing in the directory changes and no lock is
     /// taken.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// let writer = esker::Db::open_default(dir.path())?;
+    /// writer.put("key", "value")?;
+    /// let reader = esker::Db::builder(dir.path()).read_only().open()?;
+    /// assert!(reader.is_read_only() && reader.contains_key("key")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "open_for_read_only")]
     pub fn read_only(mut self) -> Self {
         self.mode = OpenMode::ReadOnly;

@@ -55,6 +55,18 @@ impl Db {
     }
 
     /// The property `name` of `family`.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.create_family("users", Default::default())?;
+    /// db.put_cf(&users, "ann", "1")?;
+    /// let keys = db.property_cf(&users, "rocksdb.estimate-num-keys");
+    /// assert_eq!(keys.as_deref(), Some("1"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn property_cf(&self, family: &FamilyHandle, name: &str) -> Option<String> {
         let core = self.core();
         name.strip_prefix("rocksdb.")
@@ -64,12 +76,37 @@ impl Db {
 
     /// The property `name` of `family` as a number; `None` for texts, and for names that do not
     /// exist.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let family = db.default_family_handle();
+    /// let held = db.snapshot();
+    /// assert_eq!(db.int_property(&family, "rocksdb.num-snapshots"), Some(1));
+    /// drop(held);
+    /// assert_eq!(db.int_property(&family, "rocksdb.num-snapshots"), Some(0));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn int_property(&self, family: &FamilyHandle, name: &str) -> Option<u64> {
         numbers::number(self.core(), &family.0, name)
     }
 
     /// The property `name` as a number, added up over all families; caches that several families
     /// share count once.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// let users = db.create_family("users", Default::default())?;
+    /// db.put("key", "value")?;
+    /// db.put_cf(&users, "ann", "1")?;
+    /// assert_eq!(db.aggregated_int_property("rocksdb.estimate-num-keys"), Some(2));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn aggregated_int_property(&self, name: &str) -> Option<u64> {
         let core = self.core();
         let mut seen = Vec::new();
@@ -96,6 +133,11 @@ impl Db {
     }
 
     /// The names of all properties, with `N` where a number belongs.
+    ///
+    /// ```
+    /// let names = esker::Db::property_names();
+    /// assert!(names.iter().any(|name| name == "rocksdb.stats"));
+    /// ```
     pub fn property_names() -> Vec<String> {
         let number = |text: &TextOf| match text {
             TextOf::Plain(_) => "",

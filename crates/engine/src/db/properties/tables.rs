@@ -362,6 +362,18 @@ pub(super) fn aggregated_text(
 
 impl Db {
     /// The properties of every table of `family`, by path.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let db = esker::Db::open(dir.path(), esker::Options::new().create_if_missing(true))?;
+    /// db.put("key", "value")?;
+    /// db.flush()?;
+    /// let tables = db.properties_of_all_tables(&db.default_family_handle())?;
+    /// assert_eq!(tables.values().map(|table| table.num_entries).sum::<u64>(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn properties_of_all_tables(
         &self,
         family: &FamilyHandle,
