@@ -8,6 +8,7 @@ use crate::load::Load;
 use crate::policy::{CompactionStyle, Policy};
 use crate::relief::level0_weight;
 use crate::score::{Targets, pending_against, targets};
+use crate::space::SpaceUse;
 use crate::stack;
 use crate::version::Version;
 use crate::writers::level0_tables;
@@ -27,6 +28,8 @@ pub struct Assessment {
     pub stack_room: Option<u64>,
     /// The part of that room that it takes.
     pub stack: Option<f64>,
+    /// What the tree takes of a bound on its space, where there is one.
+    pub space: Option<SpaceUse>,
     /// How near the tree is to slowing its writers down, without its memtables.
     pub load: Load,
 }
@@ -46,8 +49,12 @@ impl Assessment {
         let tables = level0_tables(version, policy.compaction_style);
         let triggers = policy.stall_triggers;
         let runs = triggers.runs(tables as f64, stack);
+        let space = SpaceUse::of(version, policy);
+        let mut load = triggers.load(0, runs, pending_compaction_bytes);
+        load.space = space.map_or(0.0, |space| space.load(0, 0));
         Assessment {
-            load: triggers.load(0, runs, pending_compaction_bytes),
+            load,
+            space,
             level0: level0_weight(version, policy),
             targets,
             pending_compaction_bytes,

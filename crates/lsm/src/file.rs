@@ -5,6 +5,7 @@
 //! (the open reader, the counts of its properties block) goes into write-once cells, so that all
 //! versions see it. Thread-safety: `Send + Sync`, lock-free reads.
 
+use esker_format::blob_refs::BlobRefs;
 use esker_format::edit::{NewFile, UNKNOWN_CHECKSUM};
 use esker_format::{FileNo, InternalKey, KeyOrder, Seq, key};
 use std::any::Any;
@@ -72,6 +73,30 @@ impl FileStats {
     }
 }
 
+/// Bytes of blob files that the entries of a table refer to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlobShares {
+    /// By file, ascending.
+    by_file: Box<[(FileNo, u64)]>,
+    total: u64,
+}
+
+impl From<&BlobRefs> for BlobShares {
+    fn from(refs: &BlobRefs) -> Self {
+        let by_file: Box<[_]> = refs.iter().map(|(file, n)| (file, n.bytes)).collect();
+        let total = by_file.iter().map(|(_, bytes)| bytes).sum();
+        BlobShares { by_file, total }
+    }
+}
+
+impl BlobShares {
+    /// Bytes of this file; none where no entry refers to it.
+    pub fn of(&self, file: FileNo) -> Option<u64> {
+        let at = self.by_file.binary_search_by_key(&file, |(file, _)| *file);
+        at.ok().map(|at| self.by_file[at].1)
+    }
+}
+
 /// A table file: the fields of RocksDB's new-file record, and what the engine learns later.
 #[derive(Debug, Default)]
 pub struct FileMeta {
@@ -126,6 +151,9 @@ pub struct FileMeta {
     pub collapsible_reads: Arc<AtomicU64>,
     /// Counts from the properties block, once somebody read them.
     pub stats: OnceLock<FileStats>,
+    /// What its entries refer to in blob files, once somebody read that; not of a table that does
+    /// not say it.
+    pub blob_shares: OnceLock<BlobShares>,
     /// The engine's open reader.
     pub slot: MetadataSlot,
 }
@@ -137,6 +165,30 @@ impl FileMeta {
             s.raw_key_size.saturating_add(s.raw_value_size)
         })
     }
+    /// Bytes of its keys and values before compression, with those in blob files.
+    pub fn written_bytes(&self) -> u64 {
+        let blobs = self.blob_bytes().unwrap_or(0);
+        self.raw_bytes().saturating_add(blobs)
+    }
+
+    /// Bytes of blob files that its entries refer to; none where that is not known.
+    pub fn blob_bytes(&self) -> Option<u64> {
+        match self.oldest_blob_file {
+            None => Some(0),
+            Some(_) => self.blob_shares.get().map(|shares| shares.total),
+        }
+    }
+
+    /// Bytes of a blob file that its entries refer to; none where they do not. A table that does
+    /// not say it may refer to any file from its oldest one on.
+    pub fn blob_share(&self, file: FileNo) -> Option<u64> {
+        let oldest = self.oldest_blob_file?;
+        match self.blob_shares.get() {
+            Some(shares) => shares.of(file),
+            None => (oldest <= file).then_some(0),
+        }
+    }
+
     /// Unix seconds at or after its newest write; 0 when unknown. Where the file itself does not
     /// say, or was not opened yet, all of it was written before it was made.
     pub fn newest_time(&self) -> u64 {
@@ -168,6 +220,7 @@ impl FileMeta {
             suggested,
             collapsible_reads: Arc::clone(&self.collapsible_reads),
             stats: self.stats.clone(),
+            blob_shares: self.blob_shares.clone(),
             slot: self.slot.clone(),
             ..FileMeta::from(NewFile::from(self))
         }
@@ -263,6 +316,7 @@ impl From<NewFile> for FileMeta {
             suggested: AtomicBool::new(false),
             collapsible_reads: Arc::default(),
             stats: OnceLock::new(),
+            blob_shares: OnceLock::new(),
             slot: MetadataSlot::default(),
         }
     }

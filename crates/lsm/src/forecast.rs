@@ -385,6 +385,7 @@ impl Forecast {
                 },
                 paced: if self.settles { Zone::Calm } else { self.paced },
                 reads: ReadDemand::default(),
+                beside: 0,
             };
             let Some(plan) = pick(&self.version, &self.policy, &self.busy, moment) else {
                 return Ok(());

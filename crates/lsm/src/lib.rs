@@ -30,6 +30,7 @@ pub mod read_demand;
 pub mod relief;
 pub mod score;
 pub mod shape;
+pub mod space;
 pub mod stack;
 pub mod tombstone;
 pub mod version;

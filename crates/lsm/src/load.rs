@@ -1,10 +1,11 @@
 //! Load of a tree: one scale on which pickers, gates, listeners and the LOG say how near the tree
 //! is to where its writers are slowed down and stopped.
 //!
-//! A load is 0 for an empty tree, 1 where writers are slowed down, and 2 where they stop. Three
+//! A load is 0 for an empty tree, 1 where writers are slowed down, and 2 where they stop. Four
 //! figures hold writers back, each with a slowdown and a stop of its own ([`StallTrigger`]):
-//! memtables that wait to be flushed, sorted runs, and bytes that compactions owe. The load of the
-//! tree is the largest of the three ([`Load`]); decisions go by its [`Zone`]:
+//! memtables that wait to be flushed, sorted runs, bytes that compactions owe, and with a bound on
+//! space the space that is taken ([`crate::space`]). The load of the tree is the largest of them
+//! ([`Load`]); decisions go by its [`Zone`]:
 //!
 //! | zone | load from | decisions |
 //! |---|---|---|
@@ -192,6 +193,7 @@ impl StallTriggers {
             memtables: self.memtables.load(waiting as f64),
             runs: self.level0.load(runs),
             debt: self.debt.load(debt as f64),
+            space: 0.0,
         }
     }
 
@@ -227,6 +229,8 @@ pub enum LoadCause {
     Runs,
     /// Bytes that compactions owe.
     Debt,
+    /// Space that is taken, against a bound.
+    Space,
 }
 
 /// Loads of the figures that hold the writers of a tree back.
@@ -238,13 +242,15 @@ pub struct Load {
     pub runs: f64,
     /// By bytes that compactions owe.
     pub debt: f64,
+    /// By space that is taken; 0 without a bound.
+    pub space: f64,
 }
 
 impl Load {
-    /// The largest of the three.
+    /// The largest of them.
     #[must_use]
     pub fn level(&self) -> f64 {
-        self.memtables.max(self.runs).max(self.debt)
+        self.memtables.max(self.runs).max(self.debt).max(self.space)
     }
 
     /// The zone of the tree.
@@ -260,6 +266,7 @@ impl Load {
             (LoadCause::Memtables, self.memtables),
             (LoadCause::Runs, self.runs),
             (LoadCause::Debt, self.debt),
+            (LoadCause::Space, self.space),
         ];
         [Zone::Stop, Zone::Slow].into_iter().find_map(|zone| {
             let reached = figures.iter().find(|(_, load)| *load >= zone.begin());
@@ -338,6 +345,7 @@ mod tests {
             memtables: 1.0,
             runs: 2.0,
             debt: 1.9,
+            space: 0.0,
         };
         assert_eq!(
             (load.zone(), load.cause()),
@@ -350,5 +358,7 @@ mod tests {
         assert_eq!(load.cause(), Some(LoadCause::Debt));
         load.debt = 0.0;
         assert_eq!((load.zone(), load.cause()), (Zone::Near, None));
+        load.space = 1.1;
+        assert_eq!(load.cause(), Some(LoadCause::Space));
     }
 }

@@ -126,6 +126,8 @@ pub struct Reading {
     pub is_compacting: bool,
     /// Bytes that compactions owe.
     pub debt: u64,
+    /// The load of the space that is taken, against a bound in percent of what is alive.
+    pub space: f64,
 }
 
 /// How fast writers may go, and what for. At 0 bytes a second they may not.
@@ -193,6 +195,7 @@ impl Pace {
             (LoadCause::Runs, drain * part_of_drain(load.max(space))),
             (LoadCause::Runs, relief_rate(now, limits)),
             (LoadCause::Debt, drain * part_of_drain(debt)),
+            (LoadCause::Space, drain * part_of_drain(now.space)),
         ];
         let slowest = rates
             .into_iter()

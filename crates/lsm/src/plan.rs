@@ -122,6 +122,10 @@ pub struct Plan {
     pub uncompressed: bool,
     /// The temperature of its files; 0 for what the options say.
     pub temperature: u8,
+    /// Blob files that live values leave, ascending, for a bound on space.
+    pub collected: Arc<[FileNo]>,
+    /// Bytes of the values that leave them.
+    pub moved_bytes: u64,
     /// Round robin: where the next pick at a level starts, for the edit.
     pub cursor: Option<(Level, InternalKey)>,
 }
@@ -151,6 +155,10 @@ impl Plan {
     /// that makes beyond the largest run among the inputs is alive, and a bound that is a multiple
     /// of what is alive grows by more than that.
     pub fn room_needed(&self) -> u64 {
+        self.tables_needed().saturating_add(self.moved_bytes)
+    }
+    /// The part of [`Plan::room_needed`] that tables may take.
+    fn tables_needed(&self) -> u64 {
         match self.kind {
             PlanKind::TrivialMove | PlanKind::Delete => 0,
             PlanKind::Merge if self.bottommost => self.largest_run(),

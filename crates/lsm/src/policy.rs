@@ -213,6 +213,14 @@ macro_rules! picker_options {
         /// Merges runs and flushes idle memtables where reads have spent as much time on them as
         /// that takes.
         compaction_for_reads: bool = true, Live, Compaction, Own, AnyTime => bool, same;
+        /// The most space that a family's tables and blob files take, in percent of what is alive
+        /// in them, at least 110. What jobs are writing and what waits to be deleted counts too,
+        /// what readers keep from going does not. Writers are slowed down and stopped before it is
+        /// passed; a merge that finds no room anywhere may pass it for a while. Garbage is
+        /// collected from blob files as far as the bound needs it, with
+        /// `enable_blob_garbage_collection=false` too, and no further. A few memtables beside what
+        /// is alive are no garbage to it. Leveled and universal compaction only. 0 for no bound.
+        max_space_amplification_percent: u32 = 0, Live, Compaction, Own, AnyTime => u32, same;
         /// Bytes that one compaction may read; 0 for 25 files.
         max_compaction_bytes: u64 = 0, Live, Compaction, Both, AnyTime => u64, same;
         /// Starts no compaction by itself.
@@ -297,16 +305,20 @@ macro_rules! declare_policy {
 picker_options!(declare_policy);
 
 impl Policy {
-    /// Returns whether the levels of a tree are sized by what they cost.
+    /// Returns whether the levels of a tree are sized by what they cost. Such a tree may become a
+    /// stack of runs, which a bound on space does not allow.
     pub(crate) fn is_shaped_by_cost(&self) -> bool {
         self.compaction_style == CompactionStyle::Level
             && self.level_compaction_dynamic_level_bytes
             && self.level_shape_by_cost
+            && self.max_space_amplification_percent == 0
     }
 
     /// Returns whether universal compaction may merge less than whole runs.
     pub fn takes_slices(&self) -> bool {
         let universal = &self.compaction_options_universal;
-        universal.incremental || universal.max_peak_size_amplification_percent > 0
+        universal.incremental
+            || universal.max_peak_size_amplification_percent > 0
+            || self.max_space_amplification_percent > 0
     }
 }

@@ -70,7 +70,7 @@ impl Relief {
             let last = plan.output_level;
             if last.index() + 1 == version.num_levels() {
                 let above = plan.files().filter(|(level, _)| *level < last);
-                let sums = above.fold((0, 0), |n, (_, f)| (n.0 + f.size, n.1 + f.raw_bytes()));
+                let sums = above.fold((0, 0), |n, (_, f)| (n.0 + f.size, n.1 + f.written_bytes()));
                 out.stack = sums.0 as f64 / room.max(1) as f64;
                 out.bytes = sums.1;
             }
@@ -85,7 +85,7 @@ impl Relief {
             out.tables += 1;
             out.level0 += weight(f.size, full);
             size += f.size;
-            out.bytes += f.raw_bytes();
+            out.bytes += f.written_bytes();
         }
         if out.tables > 0 && plan.output_level == Level::L0 {
             // It stays, in one table.

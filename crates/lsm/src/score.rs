@@ -99,7 +99,7 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
         return out;
     };
     let largest = (1..levels).map(bytes).max().unwrap_or(0);
-    if policy.level_shape_by_cost {
+    if policy.is_shaped_by_cost() {
         let chosen = choose(policy, largest, levels - first, last);
         let base = levels - chosen.levels.len();
         out.max_bytes[base..].copy_from_slice(&chosen.levels);

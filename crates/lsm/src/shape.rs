@@ -17,7 +17,8 @@ use crate::file::{FileMeta, FileStats};
 use crate::pick::Policy;
 use crate::plan::{Busy, Plan, PlanKind};
 use crate::score::{pending_compaction_bytes, scores};
-use crate::version::Version;
+use crate::space::SpaceUse;
+use crate::version::{BlobFile, Version};
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq, ValueType};
 use esker_status::{Error, Result};
 use std::fmt::Write;
@@ -156,7 +157,30 @@ pub fn summary(version: &Version, policy: &Policy, busy: &Busy) -> String {
         "pending compaction bytes: {}",
         pending_compaction_bytes(version, policy)
     );
+    if let Some(space) = SpaceUse::of(version, policy) {
+        let _ = writeln!(
+            out,
+            "space: {} bytes, {} of them alive at least, bound {}",
+            space.taken, space.live, space.bound
+        );
+    }
     out
+}
+
+/// What blob files hold, in one line; empty where there are none.
+pub fn blob_summary(version: &Version, busy: &Busy) -> String {
+    let blobs = version.blob_files().values();
+    let sum = |of: fn(&BlobFile) -> u64| blobs.clone().map(|b| of(b)).sum::<u64>();
+    let (total, garbage) = (sum(|b| b.total_bytes), sum(|b| b.garbage_bytes));
+    if total == 0 {
+        return String::new();
+    }
+    format!(
+        "blob files: {}, live bytes {}, garbage bytes {garbage}, in flight up to {}\n",
+        blobs.len(),
+        total.saturating_sub(garbage),
+        busy.output_bytes()
+    )
 }
 
 /// Reads a picture. The tree passes the same checks as one from a MANIFEST.

@@ -55,6 +55,9 @@ pub struct PickContext {
     pub paced: Zone,
     /// The demand of the reads.
     pub reads: ReadDemand,
+    /// Bytes that take space, or will, beside the files of the tree: memtables, and files that wait
+    /// to be deleted.
+    pub beside: u64,
 }
 
 impl PickContext {

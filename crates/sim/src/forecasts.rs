@@ -1,6 +1,8 @@
 //! Writers in front of trees of numbers: the real load, pace and pickers on a machine that is too
 //! slow, or fast enough, in counted time.
 //!
+//! Beside them, plans of trees whose space is bounded (`space_plans`).
+//!
 //! Rules, whatever the options: nobody stands still; the zone that is told is that of RocksDB's
 //! triggers; the tree settles between the slowdown and the stop, with room on both sides; writers
 //! that compactions keep up with have no pace. Deterministic by its seed.
@@ -8,11 +10,14 @@
 use crate::model::judge::{Violation, ViolationKind};
 use crate::rng::Rng;
 use crate::run::{Counts, Failure, RunPart};
+use crate::space_plans;
 use esker_lsm::forecast::paced::{Machine, PacedForecast, Second};
 use esker_lsm::load::{StallTriggers, Zone};
 use esker_lsm::pick::Policy;
 use esker_status::Result;
 
+/// Trees of a seed whose space is bounded.
+const TREES: u64 = 50;
 /// Seconds of a forecast, and how many of them it takes until the tree has settled.
 const SECONDS: usize = 200;
 const SETTLED_FROM: usize = 100;
@@ -117,6 +122,15 @@ pub fn turn(seed: u64, counts: &mut Counts) -> Vec<Failure> {
         Err(e) => Some(e.to_string()),
     };
     let text = broken.map(|what| format!("{what}: {shape:?}"));
+    let trees = seed.wrapping_mul(TREES)..=seed.wrapping_mul(TREES).saturating_add(TREES - 1);
+    let text = text.or_else(|| {
+        trees
+            .into_iter()
+            .find_map(|tree| match space_plans::broken(tree) {
+                Ok(broken) => broken.map(|what| format!("tree {tree}: {what}")),
+                Err(e) => Some(format!("tree {tree}: {e}")),
+            })
+    });
     text.map(|text| Failure {
         seed,
         story: RunPart::Forecast,

@@ -22,6 +22,7 @@ pub mod schedules;
 pub mod seed_sweep;
 pub mod seeded_bugs;
 pub mod sim_env;
+mod space_plans;
 pub mod trial;
 
 pub use rng::Rng;

@@ -183,6 +183,10 @@ catalogue! {
         "A load from the near zone on counts as one zone above its own.";
     DrainCountedTwice, "drain-counted-twice", Forecasts, Tables,
         "Writers get a pace for twice of what compactions take away.";
+    SpaceWithoutGarbage, "space-without-garbage", Forecasts, Tables,
+        "A bound on space does not count the garbage in blob files.";
+    SpaceForgetsRunning, "space-forgets-running", Forecasts, Tables,
+        "A bound on space does not count what running compactions write.";
     YieldNeverResumes, "yield-never-resumes", Schedules, Tables,
         "A merge that gave its slot away never takes it back.";
     CloseBesideJobs, "close-beside-jobs", Model, Threads,

@@ -3,10 +3,12 @@
 
 use super::report::{Report, Totals};
 use crate::directory::Directory;
+use crate::fold::Family;
 use esker_env::{FileSystem, RandomAccessFile, ReadOptions};
 use esker_files::blob::BlobFileReader;
 use esker_format::FamilyId;
 use esker_format::blob::{BlobRecordHeader, FOOTER_LEN, HEADER_LEN, RECORD_HEADER_LEN};
+use esker_format::blob_refs::BlobRefs;
 use esker_format::file_name::{FileKind, blob_name};
 use esker_lsm::version::BlobFile;
 use esker_status::{Error, Result};
@@ -16,6 +18,33 @@ pub(super) struct Job<'a> {
     pub(super) dir: &'a Directory,
     pub(super) family: FamilyId,
     pub(super) meta: &'a BlobFile,
+}
+
+/// Compares what tables refer to, `refs`, with the garbage that the MANIFEST counts. A file with
+/// too much garbage would go with live values; one with too little stays longer than it need.
+pub(super) fn check_garbage(dir: &Directory, family: &Family, refs: &BlobRefs, report: &Report) {
+    let Ok(version) = &family.version else { return };
+    for blob in version.blob_files().values() {
+        let live = refs.of(blob.number);
+        let said = (
+            blob.total_count.saturating_sub(blob.garbage_count),
+            blob.total_bytes.saturating_sub(blob.garbage_bytes),
+        );
+        if said == (live.count, live.bytes) {
+            continue;
+        }
+        let what = format!(
+            "tables refer to {} values of {} bytes, but {} of {} bytes are no garbage in the MANIFEST",
+            live.count, live.bytes, said.0, said.1
+        );
+        let path = dir.path.join(blob_name(blob.number));
+        let e = Error::corruption(what).with_file(path);
+        if live.count > said.0 || live.bytes > said.1 {
+            report.error(e);
+        } else {
+            report.warning(e);
+        }
+    }
 }
 
 /// Checks a blob file that the MANIFEST names.

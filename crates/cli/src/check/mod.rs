@@ -27,6 +27,7 @@ use report::{Report, Totals};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Arguments of `esker check`.
 #[derive(Args, Debug)]
@@ -112,7 +113,8 @@ fn everything(args: &CheckArgs, dir: &Directory, fold: &Fold, report: &Report) {
     wal::check(dir, fold, report);
     let mut jobs = Vec::new();
     let mut total = 0u64;
-    for family in fold.families.values() {
+    let refs: Vec<_> = fold.families.values().map(|_| Mutex::default()).collect();
+    for (family, refs) in fold.families.values().zip(&refs) {
         for (level, meta) in family.files.values() {
             total = total.saturating_add(meta.size);
             jobs.push(Job::Table(table::Job {
@@ -121,6 +123,7 @@ fn everything(args: &CheckArgs, dir: &Directory, fold: &Fold, report: &Report) {
                 family,
                 level: *level,
                 meta,
+                refs,
             }));
         }
         if let Ok(version) = &family.version {
@@ -161,6 +164,13 @@ fn everything(args: &CheckArgs, dir: &Directory, fold: &Fold, report: &Report) {
     });
     for family in fold.families.values() {
         order::check(dir, family, report);
+    }
+    // References in what could not be read are unknown.
+    if report.errors() == 0 {
+        for (family, refs) in fold.families.values().zip(refs) {
+            let refs = refs.into_inner().unwrap_or_else(PoisonError::into_inner);
+            blob::check_garbage(dir, family, &refs, report);
+        }
     }
     // What edits that could not be read list may be all there is of the data.
     if fold.is_complete() {

@@ -10,6 +10,7 @@ use esker_env::{FileSystem, ReadOptions};
 use esker_files::blob::BlobFileReader;
 use esker_files::table::{BlockKind, LookupKey, ReadContext, TableReader, TableReaderOptions};
 use esker_format::blob::BlobIndex;
+use esker_format::blob_refs::{self, BlobRefs};
 use esker_format::block::{Block, BlockCursor};
 use esker_format::edit::NewFile;
 use esker_format::file_name::{FileKind, table_name};
@@ -17,7 +18,7 @@ use esker_format::{FileNo, KeyOrder, Level, ParsedKey, Seq, ValueType};
 use esker_status::{Error, Result};
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Problems of one kind in one table that are told one by one.
 const TOLD: u64 = 10;
@@ -29,6 +30,8 @@ pub(super) struct Job<'a> {
     pub(super) family: &'a Family,
     pub(super) level: Level,
     pub(super) meta: &'a NewFile,
+    /// What the tables of the family refer to in blob files.
+    pub(super) refs: &'a Mutex<BlobRefs>,
 }
 
 /// Checks a table that the MANIFEST names.
@@ -160,7 +163,7 @@ struct Walk<'a> {
     last: Vec<u8>,
     told: HashMap<&'static str, u64>,
     blobs: HashMap<FileNo, Option<BlobFileReader>>,
-    oldest_blob: Option<FileNo>,
+    refs: BlobRefs,
     scratch: Vec<u8>,
 }
 
@@ -182,7 +185,7 @@ impl<'a> Walk<'a> {
             last: Vec::new(),
             told: HashMap::new(),
             blobs: HashMap::new(),
-            oldest_blob: None,
+            refs: BlobRefs::default(),
             scratch: Vec::new(),
         }
     }
@@ -337,7 +340,7 @@ impl<'a> Walk<'a> {
             Err(e) => return self.wrong("blob", offset, || format!("{key:?}: {}", e.message())),
         };
         let Some(number) = index.file() else { return };
-        self.oldest_blob = Some(self.oldest_blob.map_or(number, |oldest| oldest.min(number)));
+        self.refs.add(key.user.len(), &index);
         let reader = self.blobs.entry(number).or_insert_with(|| {
             let file = job.dir.find(FileKind::Blob, number)?;
             BlobFileReader::open(&job.dir.fs, &file.path, number, job.family.id).ok()
@@ -383,6 +386,23 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Compares the references that were counted with those that the table says it has.
+    fn compare_refs(&self, wrong: &mut Vec<String>) {
+        let said = &self.table.properties().user_collected;
+        let Some(said) = said.get(blob_refs::PROPERTY.as_bytes()) else {
+            return;
+        };
+        match BlobRefs::decode(said) {
+            Ok(said) if said == self.refs => {}
+            Ok(said) => wrong.push(format!(
+                "the property {} is {said:?}, but the table has {:?}",
+                blob_refs::PROPERTY,
+                self.refs
+            )),
+            Err(e) => wrong.push(e.message().to_owned()),
+        }
+    }
+
     /// Compares what was counted with what the table and the MANIFEST say.
     fn finish(&mut self) {
         let p = self.table.properties();
@@ -396,10 +416,17 @@ impl<'a> Walk<'a> {
         let mut wrong: Vec<String> = Vec::new();
         if !self.damaged {
             self.compare_counts(ranges);
+            if self.job.is_some() {
+                self.compare_refs(&mut wrong);
+            }
+        }
+        if let Some(job) = self.job {
+            let mut all = job.refs.lock().unwrap_or_else(PoisonError::into_inner);
+            all.add_all(&self.refs);
         }
         if let Some(job) = self.job
             && !self.damaged
-            && let Some(oldest) = self.oldest_blob
+            && let Some(oldest) = self.refs.oldest()
             && job.meta.oldest_blob_file != Some(oldest)
         {
             let said = job.meta.oldest_blob_file.map_or(0, |n| n.0);

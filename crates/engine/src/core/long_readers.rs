@@ -37,13 +37,21 @@ pub(crate) struct LongReader {
     /// Bytes of the family's tree.
     tree: u64,
     age_us: u64,
+    /// Bytes that a bound on the family's space leaves beside what is alive.
+    room: Option<u64>,
     /// One for each iterator that is known; the first one of a snapshot.
     threads: Vec<u64>,
 }
 
 impl LongReader {
     fn is_worth_telling(&self) -> bool {
-        self.bytes >= TOLD_BYTES && self.bytes >= self.tree / TOLD_PART
+        let is_much = self.bytes >= TOLD_BYTES && self.bytes >= self.tree / TOLD_PART;
+        is_much || self.passes_bound()
+    }
+
+    /// Returns whether it may keep more from going than the bound on the family's space allows.
+    fn passes_bound(&self) -> bool {
+        self.room.is_some_and(|room| self.bytes > room)
     }
 
     /// One line, as the property shows it and the LOG.
@@ -56,19 +64,24 @@ impl LongReader {
             let _ = write!(threads, " {thread}");
         }
         let family = &self.family;
+        let bound = if self.passes_bound() {
+            ": more than max_space_amplification_percent leaves"
+        } else {
+            ""
+        };
         match (self.id.1, self.threads.len()) {
             (true, _) => format!(
                 "[{family}] the snapshot at {} keeps up to {bytes} bytes of older versions \
-                 ({percent} % of the tree), for {age} s, taken by thread{threads}",
+                 ({percent} % of the tree), for {age} s, taken by thread{threads}{bound}",
                 self.id.0
             ),
             (false, 0) => format!(
                 "[{family}] readers that are not listed hold {bytes} bytes that were replaced \
-                 ({percent} % of the tree), for at least {age} s"
+                 ({percent} % of the tree), for at least {age} s{bound}"
             ),
             (false, n) => format!(
                 "[{family}] {n} iterators hold {bytes} bytes that were replaced ({percent} % of \
-                 the tree), for at least {age} s, made by thread{threads}"
+                 the tree), for at least {age} s, made by thread{threads}{bound}"
             ),
         }
     }
@@ -121,7 +134,9 @@ impl Core {
         if now_us.saturating_sub(told.0) >= AGAIN_US {
             *told = (now_us, HashSet::new());
         }
-        let old = found.iter().filter(|reader| reader.age_us >= TOLD_AGE_US);
+        let old = found
+            .iter()
+            .filter(|reader| reader.age_us >= TOLD_AGE_US || reader.passes_bound());
         let new: Vec<_> = old.filter(|reader| told.1.insert(reader.id)).collect();
         drop(told);
         for reader in new {
@@ -160,6 +175,7 @@ impl Core {
                 bytes: replaced_bytes(&view, &present),
                 tree: present.version.bytes(),
                 age_us,
+                room: room_of(family, &present),
                 threads: open_iterators::holders(view.id.0),
             });
         }
@@ -175,13 +191,20 @@ impl Core {
                 bytes: bytes_since(&present.version, held.seq),
                 tree: present.version.bytes(),
                 age_us: now.saturating_sub(held.taken_unix) * 1_000_000,
+                room: room_of(family, &present),
                 threads: vec![held.thread],
             });
         }
     }
 }
 
-/// Bytes of the tables and memtables of `view` that `present` lacks.
+/// Bytes that a bound on the family's space leaves beside what is alive.
+fn room_of(family: &Family, present: &View) -> Option<u64> {
+    let space = family.assessed(&present.version).tree.space?;
+    Some(space.bound.saturating_sub(space.live))
+}
+
+/// Bytes of the tables, blob files and memtables of `view` that `present` lacks.
 fn replaced_bytes(view: &View, present: &View) -> u64 {
     let kept: HashSet<_> = present
         .version
@@ -195,7 +218,11 @@ fn replaced_bytes(view: &View, present: &View) -> u64 {
     let tables: u64 = if Arc::ptr_eq(&view.version, &present.version) {
         0
     } else {
-        gone.map(|(_, file)| file.size).sum()
+        let tables: u64 = gone.map(|(_, file)| file.size).sum();
+        let here = present.version.blob_files();
+        let blobs = view.version.blob_files().values();
+        let gone = blobs.filter(|b| !here.contains_key(&b.number));
+        tables + gone.map(|b| b.total_bytes).sum::<u64>()
     };
     let memtables = |v: &View| -> Vec<_> {
         let all = v.unflushed().chain(&v.history);

@@ -514,8 +514,9 @@ impl Family {
     pub(crate) fn is_space_bounded(&self) -> bool {
         let options = self.options.load();
         let universal = &options.compaction_options_universal;
-        options.compaction_style == CompactionStyle::Universal
-            && universal.max_peak_size_amplification_percent > 0
+        let is_universal = options.compaction_style == CompactionStyle::Universal;
+        options.max_space_amplification_percent > 0
+            || (is_universal && universal.max_peak_size_amplification_percent > 0)
     }
 
     /// Replaces the options. The caller holds the admin lock.

@@ -84,6 +84,8 @@ pub(crate) struct BlobSpec {
     codec_options: CompressionOptions,
     /// Live values leave blob files below this number.
     cutoff: FileNo,
+    /// And these, ascending, for a bound on space.
+    collected: Arc<[FileNo]>,
     lifetime: Lifetime,
     job: u64,
     reason: TableFileReason,
@@ -102,6 +104,7 @@ impl BlobSpec {
             codec: options.blob_compression_type.codec().unwrap_or(Codec::None),
             codec_options: options.blob_compression_opts.to_codec(),
             cutoff: FileNo(0),
+            collected: Arc::new([]),
             lifetime: Lifetime::Unknown,
             job: 0,
             reason: TableFileReason::Flush,
@@ -110,17 +113,22 @@ impl BlobSpec {
     }
 
     /// Lets live values leave old blob files of `version`, as the options or a caller want it:
-    /// all files where none are to be.
+    /// all files where none are to be. With a bound on space the picker chooses (`collected`).
     pub(crate) fn collecting(
         mut self,
         options: &FamilyOptions,
         version: &Version,
         asked: BlobGcOverride,
+        collected: &Arc<[FileNo]>,
     ) -> Self {
+        self.collected = Arc::clone(collected);
+        let is_bounded = options.max_space_amplification_percent > 0;
         let is_on = match asked.policy {
             BlobGarbageCollectionPolicy::Force => true,
             BlobGarbageCollectionPolicy::Disable => return self,
-            BlobGarbageCollectionPolicy::UseDefault => options.enable_blob_garbage_collection,
+            BlobGarbageCollectionPolicy::UseDefault => {
+                options.enable_blob_garbage_collection && !is_bounded
+            }
         };
         let age = options.blob_garbage_collection_age_cutoff;
         if !options.enable_blob_files {
@@ -310,7 +318,7 @@ impl ValueSink for BlobWriter {
     }
 
     fn leaves(&self, file: FileNo) -> bool {
-        file < self.spec.cutoff
+        file < self.spec.cutoff || self.spec.collected.binary_search(&file).is_ok()
     }
 
     fn put(&mut self, user_key: &[u8], value: &[u8], index: &mut Vec<u8>) -> Result<()> {

@@ -361,14 +361,15 @@ impl CompactionJob {
             };
             statistics::compacted(&core.services, family, plan, work, &counters);
         }
+        if family.is_space_bounded() {
+            // What waits for its deletion takes space as well.
+            core.trees.delete_obsolete_files();
+            self.rewrite.progress.ends_writing();
+        }
         core.writes.admission.refresh(family);
         did.elapsed_us = took_us;
         core.trees
             .compaction_ended(family, self.rewrite.job, plan, &did);
-        if family.is_space_bounded() {
-            // What waits for its deletion takes space as well.
-            core.trees.delete_obsolete_files();
-        }
         self.did = did;
         Ok(())
     }

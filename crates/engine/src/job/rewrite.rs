@@ -344,7 +344,12 @@ impl Rewrite {
             return None;
         }
         let spec = BlobSpec::new(&options, self.plan.output_level)
-            .collecting(&options, &self.version, self.overrides.blob_gc)
+            .collecting(
+                &options,
+                &self.version,
+                self.overrides.blob_gc,
+                &self.plan.collected,
+            )
             .by(self.job, TableFileReason::Compaction, self.lifetime());
         let (trees, family) = (Arc::clone(&self.core.trees), Arc::clone(&self.family));
         Some(BlobWriter::new(trees, family, spec))

@@ -16,6 +16,7 @@ use super::merge_yield::may_yield;
 use super::thread_class::ThreadClass;
 use crate::core::Core;
 use crate::family::Family;
+use crate::family::backpressure::load::beside_tables;
 use crate::health::HealthState;
 use crate::memtable::MemTable;
 use crate::observe::FlushReason;
@@ -297,6 +298,7 @@ pub(crate) fn moment(core: &Core, draining: bool) -> PickContext {
         writers: WriterState::Resting,
         paced: Zone::Calm,
         reads: ReadDemand::default(),
+        beside: 0,
     }
 }
 
@@ -346,6 +348,10 @@ fn look(
     let version = Arc::clone(&view.version);
     let assessed = family.assessed(&version);
     let (writers, paced) = family.writer_state(now_us);
+    if assessed.tree.space.is_some() {
+        let waiting = core.trees.obsolete_files.unread_bytes();
+        family.drain.set_waiting_to_go(waiting);
+    }
     let moment = PickContext {
         reads: ReadDemand {
             writers_rest: family.rests_for_reads(&view, now_us),
@@ -353,6 +359,7 @@ fn look(
         },
         writers,
         paced,
+        beside: beside_tables(&view, &family.drain),
         ..any
     };
     let busy = jobs.busy.entry(id).or_default();

@@ -253,6 +253,13 @@ impl ObsoleteFiles {
         tables + others.map(|(_, _, bytes)| bytes).sum::<u64>()
     }
 
+    /// Bytes of the tables without readers that are still there.
+    pub(crate) fn unread_bytes(&self) -> u64 {
+        let retired = self.retired.lock();
+        let files = retired.trash.iter().chain(&retired.spares);
+        files.map(|(_, _, bytes)| bytes).sum()
+    }
+
     /// Stops deletions until [`ObsoleteFiles::enable`] was called as often, and writing over. What
     /// has begun is over.
     pub(crate) fn disable(&self) {

@@ -14,8 +14,9 @@ use esker_files::table::{
     BlockCache, PrepopulateTarget, ReadContext, TableCursor, TableObserver, TableReader,
     TableReaderOptions, cache_name,
 };
+use esker_format::blob_refs::{self, BlobRefs};
 use esker_format::{FileNo, KeyOrder, Level, file_name};
-use esker_lsm::file::{FileMeta, FileStats};
+use esker_lsm::file::{BlobShares, FileMeta, FileStats};
 use esker_lsm::tombstone::FragmentedTombstones;
 use esker_status::{Error, Result};
 use esker_sync::{Arc, OnceLock};
@@ -201,6 +202,13 @@ impl Tables {
             raw_value_size: p.raw_value_size,
             newest_key_time: p.newest_key_time,
         });
+        if file.oldest_blob_file.is_some()
+            && let Some(refs) = p.user_collected.get(blob_refs::PROPERTY.as_bytes())
+        {
+            // A table with other sums counts as one without.
+            let known = BlobRefs::decode(refs).map(|refs| BlobShares::from(&refs));
+            let _raced = known.map(|shares| file.blob_shares.set(shares));
+        }
         if let (Ok(()), Some(signal)) = (is_first, &how.signal) {
             signal.mark(signal::TREE);
         }

@@ -185,6 +185,8 @@ fn call(
                 ("prepopulate_blob_cache", "kDisable"),
                 ("blob_compaction_readahead_size", "4096"),
                 ("blob_compaction_readahead_size", "0"),
+                ("max_space_amplification_percent", "120"),
+                ("max_space_amplification_percent", "0"),
                 ("disable_auto_compactions", "true"),
                 ("disable_auto_compactions", "false"),
                 ("disable_auto_compactions", "false"),

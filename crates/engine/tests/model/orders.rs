@@ -125,6 +125,7 @@ pub(crate) fn options_of(family: usize, rng: &mut Rng) -> FamilyOptions {
     if rng.one_in(2) {
         blobs(&mut o, rng);
     }
+    o.max_space_amplification_percent = *rng.pick(&[0, 0, 110, 130, 250]);
     match family {
         0 => o.merge_operator = Some(Arc::new(StringAppend::new(b","))),
         1 => {

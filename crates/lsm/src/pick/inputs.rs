@@ -12,6 +12,7 @@ use crate::plan::{
 };
 use crate::read_demand::ReadDemand;
 use crate::score::{Targets, max_compaction_bytes, max_output_file_size};
+use crate::space::SpaceUse;
 use crate::version::Version;
 use crate::weight::Weights;
 use esker_format::{InternalKey, KeyOrder, Level, Seq};
@@ -28,6 +29,8 @@ pub(super) struct Context<'a> {
     pub(super) moment: PickContext,
     pub(super) targets: &'a Targets,
     pub(super) weights: Weights,
+    /// What the tree takes of a bound on its space, where there is one.
+    pub(super) space: Option<SpaceUse>,
 }
 
 impl<'a> Context<'a> {
@@ -45,6 +48,7 @@ impl<'a> Context<'a> {
             moment,
             targets,
             weights: Weights::of(version),
+            space: SpaceUse::of(version, policy),
         }
     }
 
@@ -62,6 +66,7 @@ impl<'a> Context<'a> {
             writers: WriterState::Resting,
             paced: Zone::Calm,
             reads: ReadDemand::default(),
+            beside: 0,
         };
         Context::new(version, policy, targets, busy, moment)
     }
@@ -177,8 +182,24 @@ impl<'a> Context<'a> {
     pub(super) fn is_shaped_by_cost(&self) -> bool {
         self.policy.is_shaped_by_cost()
     }
+    /// The most bytes of one compaction: with a bound on space a quarter of the room that it
+    /// leaves, and no less than a few tables.
     pub(super) fn max_compaction_bytes(&self) -> u64 {
-        max_compaction_bytes(self.policy)
+        let most = max_compaction_bytes(self.policy);
+        let least = self
+            .policy
+            .target_file_size_base
+            .saturating_mul(4)
+            .min(most);
+        let quarter = |space: SpaceUse| (space.bound - space.live) / 4;
+        self.space
+            .map_or(most, |space| quarter(space).clamp(least, most))
+    }
+
+    /// Returns whether newer runs hide so much that they are to be merged.
+    pub(super) fn hides_too_much(&self) -> bool {
+        let beside = self.moment.beside;
+        self.space.is_some_and(|space| space.hides_too_much(beside))
     }
 
     /// The clean-cut files of a sorted level that meet `[lo, hi]`.

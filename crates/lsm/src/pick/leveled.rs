@@ -595,7 +595,17 @@ impl Context<'_> {
     /// One file again into its own level.
     fn rewrite(&self, level: Level, f: &FileMeta, reason: CompactionReason) -> Option<Plan> {
         let index = self.version.level(level).position(f.number)?;
-        let range = clean_cut(self.order(), self.files(level), index..index + 1);
+        self.rewrite_range(level, index..index + 1, reason)
+    }
+
+    /// Files of a sorted level again into it, with what cannot be cut off from them.
+    pub(super) fn rewrite_range(
+        &self,
+        level: Level,
+        range: Range<usize>,
+        reason: CompactionReason,
+    ) -> Option<Plan> {
+        let range = clean_cut(self.order(), self.files(level), range);
         let mut plan = self.plan(
             vec![LevelInputs {
                 level,

@@ -7,6 +7,7 @@
 
 pub mod fifo;
 mod for_reads;
+mod for_space;
 mod inputs;
 pub mod leveled;
 pub mod manual;
@@ -59,7 +60,11 @@ pub fn pick_assessed(
         CompactionStyle::None => return None,
     };
     let cx = Context::new(version, policy, targets, busy, moment);
-    let mut plan = picker(&cx).or_else(|| for_reads::pick(&cx))?;
+    let usual = || picker(&cx).or_else(|| for_reads::pick(&cx));
+    let mut plan = match &cx.space {
+        None => usual()?,
+        Some(space) => for_space::pick(&cx, space, usual)?,
+    };
     plan.urgency = urgency::of(&plan, policy, assessment);
     Some(plan)
 }

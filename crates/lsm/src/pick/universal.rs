@@ -86,6 +86,20 @@ pub(super) fn pick_for_reads(cx: &Context<'_>) -> Option<Plan> {
     Space::of(cx).takes(&plan).then_some(plan)
 }
 
+/// The run of level 0 that a table is of, again into its place.
+pub(super) fn rewrite_run(
+    cx: &Context<'_>,
+    f: &FileMeta,
+    reason: CompactionReason,
+) -> Option<Plan> {
+    let runs = runs(cx);
+    let has = |r: &Run<'_>| r.files.iter().any(|one| one.number == f.number);
+    let at = runs.iter().position(|r| r.level == Level::L0 && has(r))?;
+    let mut plan = cx.merge_runs(&runs, at..at + 1, reason)?;
+    plan.kind = PlanKind::Merge;
+    Some(plan)
+}
+
 /// Runs that wait to be merged, as a share of the trigger; 1 or more asks for a compaction.
 pub fn score(version: &Version, policy: &Policy, busy: &Busy) -> f64 {
     let level0 = version
@@ -136,7 +150,8 @@ impl<'a> Context<'a> {
             CompactionReason::ReadTriggered => {
                 self.files_down(self.files_read_in_vain(), runs, reason)
             }
-            _ if !full => None,
+            // Too much may be hidden by newer runs before they are many.
+            _ if !full && !self.hides_too_much() => None,
             CompactionReason::UniversalSizeAmplification => self.size_amplification(runs),
             CompactionReason::UniversalSizeRatio => {
                 let least = self.least_width(width, runs)?;
@@ -338,8 +353,9 @@ impl<'a> Context<'a> {
         let options = &self.policy.compaction_options_universal;
         let percent = options.max_size_amplification_percent;
         let percent = percent.min(space::percent_that_fits(options).unwrap_or(percent));
-        !newer.is_empty()
-            && u128::from(compensated(newer)) * 100 >= u128::from(percent) * u128::from(base.bytes)
+        let is_large =
+            || u128::from(compensated(newer)) * 100 >= u128::from(percent) * u128::from(base.bytes);
+        !newer.is_empty() && (self.hides_too_much() || is_large())
     }
 
     /// How many of the newest runs of level 0 a merge of `newer` into `base` leaves to merges

@@ -22,8 +22,11 @@ use esker_format::Level;
 /// The largest load that `plan` relieves.
 fn relieved_by(plan: &Plan, policy: &Policy, tree: &Assessment) -> f64 {
     let load = &tree.load;
+    let is_for_space =
+        plan.reason == CompactionReason::ForcedBlobGarbageCollection || plan.bottommost;
+    let space = if is_for_space { load.space } else { 0.0 };
     if policy.compaction_style != CompactionStyle::Level {
-        return load.runs;
+        return load.runs.max(space);
     }
     let start = plan.start_level();
     // The base makes room for level 0; in a stack all plans do.
@@ -37,7 +40,7 @@ fn relieved_by(plan: &Plan, policy: &Policy, tree: &Assessment) -> f64 {
     } else {
         load.debt
     };
-    runs.max(debt)
+    runs.max(debt).max(space)
 }
 
 /// Urgency of a plan that relieves a load, beyond that load: more than any size alone.

@@ -152,6 +152,7 @@ impl Model {
                 WriterState::Resting
             },
             reads: ReadDemand::default(),
+            beside: 0,
         }
     }
 

@@ -23,6 +23,7 @@ pub(crate) const NOW: PickContext = PickContext {
         merge_pace: None,
         writers_rest: false,
     },
+    beside: 0,
 };
 
 pub(crate) fn tree(text: &str) -> Version {

@@ -193,14 +193,16 @@ impl FamilyOptions {
         }
     }
 
-    /// When garbage starts compactions; 1 turns that off.
+    /// When garbage starts compactions; 1 turns that off, and a bound on space decides itself.
     fn forced_blob_gc(&self) -> Option<ForcedBlobGc> {
         let threshold = self.blob_garbage_collection_force_threshold;
         let gc = ForcedBlobGc {
             age_cutoff: self.blob_garbage_collection_age_cutoff,
             threshold,
         };
-        (self.enable_blob_garbage_collection && threshold < 1.0).then_some(gc)
+        let is_bounded = self.max_space_amplification_percent > 0;
+        let is_on = self.enable_blob_garbage_collection && !is_bounded;
+        (is_on && threshold < 1.0).then_some(gc)
     }
 }
 

@@ -163,7 +163,7 @@ option_table! {
     /// allocating as much space again. Only where the system can tell that no other process has
     /// such a file open (Linux). The spare files take at most a quarter of the size of the tables,
     /// a quarter of the free space, and 1 GB. Not with an `sst_file_manager`, nor while a family
-    /// bounds its space (`max_peak_size_amplification_percent`).
+    /// bounds its space (`max_space_amplification_percent`, `max_peak_size_amplification_percent`).
     recycle_table_files: bool = true, Live, Jobs, Own, AnyTime;
     /// How large reads and writes of flushes and compactions run in the background: `threads`, or
     /// `io_uring` for reads, and for writes past the page cache. `auto` is `io_uring` for files

@@ -50,6 +50,9 @@ impl std::fmt::Display for Finding {
     }
 }
 
+/// Smaller values are no less to compactions as references.
+const LEAST_WORTH_SEPARATING: u64 = 128;
+
 struct Linter<'a> {
     family: Option<&'a str>,
     findings: Vec<Finding>,
@@ -250,6 +253,20 @@ impl Linter<'_> {
                 o.blob_garbage_collection_force_threshold,
             ),
         ];
+        self.advise_if(
+            o.enable_blob_files && o.min_blob_size < LEAST_WORTH_SEPARATING,
+            "min_blob_size",
+            "a small value takes more space in a blob file than in its table: 32 bytes and its key",
+            "set it to 1024 or so; scans get slower with each value that leaves the tables",
+        );
+        let is_collected =
+            o.enable_blob_garbage_collection || o.max_space_amplification_percent > 0;
+        self.advise_if(
+            o.enable_blob_files && !is_collected,
+            "enable_blob_garbage_collection",
+            "a blob file stays until the last of its values is overwritten or deleted",
+            "set it to true, or bound the space by max_space_amplification_percent",
+        );
         for (option, share) in shares {
             if o.enable_blob_garbage_collection && !(0.0..=1.0).contains(&share) {
                 self.add(
@@ -262,7 +279,33 @@ impl Linter<'_> {
         }
     }
 
+    /// A bound on space has to leave room for a merge, and needs merges.
+    fn space(&mut self, o: &FamilyOptions) {
+        let option = "max_space_amplification_percent";
+        self.error_if(
+            (1..110).contains(&o.max_space_amplification_percent),
+            option,
+            "less than 110 % of what is alive leaves compactions no room",
+            "set it to 110 or more, or to 0 for no bound",
+        );
+        let merges = [CompactionStyle::Level, CompactionStyle::Universal];
+        let is_bounded = o.max_space_amplification_percent > 0;
+        self.error_if(
+            is_bounded && !merges.contains(&o.compaction_style),
+            option,
+            "only leveled and universal compaction can keep to a bound on space",
+            "set it to 0, or choose another compaction_style",
+        );
+        self.advise_if(
+            is_bounded && o.disable_auto_compactions,
+            option,
+            "without compactions nothing makes room, and writers slow down",
+            "set disable_auto_compactions=false",
+        );
+    }
+
     fn family(&mut self, db: &DbOptions, o: &FamilyOptions) {
+        self.space(o);
         self.paths(db, o);
         self.refused(o);
         self.refused(&o.table);

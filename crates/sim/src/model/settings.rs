@@ -113,6 +113,10 @@ const BLOBS: &[(&str, &[&str])] = &[
         "blob_garbage_collection_force_threshold",
         &["0.3", "0.6", "1.0"],
     ),
+    (
+        "max_space_amplification_percent",
+        &["0", "0", "110", "150", "400"],
+    ),
     ("blob_cache", &["nullptr", "1000", "100000"]),
     ("prepopulate_blob_cache", &["kDisable", "kFlushOnly"]),
     ("blob_compaction_readahead_size", &["0", "300", "100000"]),

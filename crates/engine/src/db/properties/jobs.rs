@@ -42,10 +42,12 @@ pub(super) fn text(core: &Core) -> String {
     out
 }
 
-/// Files, bytes, target and score of each level, and what is owed.
+/// Files, bytes, target and score of each level, what is owed, and what blob files hold.
 pub(super) fn levels(core: &Core, family: &Family) -> String {
     let view = family.view();
     let busy = core.background.jobs.lock().busy.get(&family.id).cloned();
     let policy = &family.assessed(&view.version).policy;
-    shape::summary(&view.version, policy, &busy.unwrap_or_default())
+    let busy = busy.unwrap_or_default();
+    let levels = shape::summary(&view.version, policy, &busy);
+    levels + &shape::blob_summary(&view.version, &busy)
 }

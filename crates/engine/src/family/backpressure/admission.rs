@@ -114,7 +114,8 @@ pub(crate) fn would_wait() -> Error {
 fn is_full(family: &Family) -> bool {
     let view = family.view_guard();
     let assessed = family.assessed(&view.version);
-    load(&view, &family.options.load(), &assessed.tree).zone() == Zone::Stop
+    let options = family.options.load();
+    load(&view, &options, &assessed.tree, &family.drain).zone() == Zone::Stop
 }
 
 /// Returns whether this thread is in a job's callback and may go on although the family's gate is
@@ -292,7 +293,7 @@ impl Admission {
         view: &View,
         tree: &Assessment,
     ) {
-        let load = load(view, &family.options.load(), tree);
+        let load = load(view, &family.options.load(), tree, &family.drain);
         self.note_condition(family, load);
         // With memtables alone the pace says when nothing goes any more.
         let stops = |cause: &LoadCause| load.zone() == Zone::Stop && *cause != LoadCause::Memtables;
@@ -628,6 +629,10 @@ impl Admission {
                     check_callback(family)?;
                     self.check_wait(health, options)?;
                     self.wait_stopped(family, held);
+                    if family.is_space_bounded() {
+                        // Jobs give space back while they run, and when files are deleted.
+                        self.refresh(family);
+                    }
                     continue;
                 }
                 (ControllerState::Paced, cause) => cause,

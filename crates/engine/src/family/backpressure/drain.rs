@@ -44,6 +44,8 @@ pub(crate) struct DrainStats {
     /// Compactions that merge, and the bytes that they may take beside their inputs.
     compactions: AtomicUsize,
     projected_output: AtomicU64,
+    /// Bytes of files without readers that wait to be deleted, when somebody looked last.
+    waiting_to_go: AtomicU64,
     /// Those of them that take tables from level 0.
     merges: Merges,
 }
@@ -93,6 +95,16 @@ impl DrainStats {
     /// Bytes that running compactions may write beside what they read.
     pub(crate) fn projected_output(&self) -> u64 {
         self.projected_output.load(Relaxed)
+    }
+
+    /// Bytes of files without readers that wait to be deleted.
+    pub(crate) fn waiting_to_go(&self) -> u64 {
+        self.waiting_to_go.load(Relaxed)
+    }
+
+    /// So many bytes of files without readers wait to be deleted.
+    pub(crate) fn set_waiting_to_go(&self, bytes: u64) {
+        self.waiting_to_go.store(bytes, Relaxed);
     }
 
     /// Returns whether a compaction of the family runs.
@@ -151,7 +163,7 @@ pub(crate) struct Progress {
     work: Work,
     /// Bytes of entries that went through the job.
     done: AtomicU64,
-    /// It is a flush that has written everything.
+    /// It is a flush that has written everything, or a merge whose output is listed.
     is_written: AtomicBool,
 }
 
@@ -217,9 +229,21 @@ impl Progress {
         self.ends_writing();
     }
 
-    fn ends_writing(&self) {
-        if !self.is_written.swap(true, Relaxed) {
-            self.family.drain.flushes.fetch_sub(1, Relaxed);
+    /// All that the job writes is written, and the family's version says how much.
+    pub(crate) fn ends_writing(&self) {
+        if self.is_written.swap(true, Relaxed) {
+            return;
+        }
+        let drain = &self.family.drain;
+        match &self.work {
+            Work::Flush => {
+                drain.flushes.fetch_sub(1, Relaxed);
+            }
+            Work::Merge(merge) => {
+                let output = merge.projected_output;
+                drain.projected_output.fetch_sub(output, Relaxed);
+            }
+            Work::Move => {}
         }
     }
 
@@ -260,9 +284,7 @@ impl Drop for Progress {
                     drain.drained.fetch_add(merge.relief.bytes - bytes, Relaxed);
                 }
                 drain.level0_taken.fetch_sub(merge.relief.tables, Relaxed);
-                drain
-                    .projected_output
-                    .fetch_sub(merge.projected_output, Relaxed);
+                self.ends_writing();
                 drain.compactions.fetch_sub(1, Relaxed);
             }
             Work::Move => {}

@@ -4,6 +4,7 @@
 //! The scale and its zones are those of pickers ([`esker_lsm::load`]); the pace is
 //! [`esker_lsm::pace`].
 
+use super::drain::DrainStats;
 use crate::family::{Family, View};
 use crate::observe::StallCause;
 use crate::options::{CompactionStyle, FamilyOptions};
@@ -22,11 +23,41 @@ pub(crate) struct FreeJobs {
     pub(crate) compaction: bool,
 }
 
-/// The load of a family.
-pub(crate) fn load(view: &View, options: &FamilyOptions, tree: &Assessment) -> Load {
+/// The load of a family whose jobs have done so much.
+pub(crate) fn load(
+    view: &View,
+    options: &FamilyOptions,
+    tree: &Assessment,
+    drain: &DrainStats,
+) -> Load {
     let triggers = options.stall_triggers();
     let runs = triggers.runs(tree.tables as f64, tree.stack);
-    triggers.load(view.immutable.len(), runs, tree.pending_compaction_bytes)
+    let load = triggers.load(view.immutable.len(), runs, tree.pending_compaction_bytes);
+    Load {
+        space: space_load(view, tree, drain),
+        ..load
+    }
+}
+
+/// The load of the space that is taken, against a bound in percent of what is alive. Writers stop
+/// for it only while a compaction runs: else nothing would let them go on.
+fn space_load(view: &View, tree: &Assessment, drain: &DrainStats) -> f64 {
+    let Some(space) = &tree.space else {
+        return 0.0;
+    };
+    let beside = beside_tables(view, drain);
+    let load = space.load(beside, drain.projected_output());
+    if drain.is_compacting() {
+        load
+    } else {
+        load.min(Zone::Stop.begin().next_down())
+    }
+}
+
+/// Bytes that take space, or will, beside the files of the tree.
+pub(crate) fn beside_tables(view: &View, drain: &DrainStats) -> u64 {
+    let memtables: u64 = view.unflushed().map(|mem| mem.data_bytes()).sum();
+    memtables.saturating_add(drain.waiting_to_go())
 }
 
 /// Tells whether one more memtable to flush, and one more table at level 0, would hold writers
@@ -51,7 +82,8 @@ pub(crate) fn stall_cause(cause: LoadCause) -> StallCause {
     match cause {
         LoadCause::Memtables => StallCause::MemtableLimit,
         LoadCause::Runs => StallCause::L0FileCountLimit,
-        LoadCause::Debt => StallCause::PendingCompactionBytes,
+        // What compactions owe to a bound on space, too.
+        LoadCause::Debt | LoadCause::Space => StallCause::PendingCompactionBytes,
     }
 }
 
@@ -124,6 +156,7 @@ impl Family {
             drained: drain.drained(),
             is_compacting: drain.is_compacting(),
             debt: tree.pending_compaction_bytes,
+            space: space_load(view, tree, drain),
         };
         let limits = WriterLimits {
             compaction: f64::from(options.level0_file_num_compaction_trigger),

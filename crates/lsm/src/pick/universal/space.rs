@@ -8,7 +8,8 @@
 //! a tree over its bound shrinks; a small tree, in which memtables weigh more than runs, has no
 //! bound that matters. While such a merge takes all the room there is, memtables that are flushed
 //! beside it are merged all the same, as many as start a merge at a time: what that takes for a
-//! moment is little beside the bound, and runs that pile up hold writers back.
+//! moment is little beside the bound, and runs that pile up hold writers back. The room that
+//! `max_space_amplification_percent` leaves ([`crate::space`]) holds for plans in the same way.
 
 use super::slice::Slice;
 use super::{Run, Width, sum};
@@ -58,14 +59,18 @@ impl Space {
         let policy = cx.policy;
         let options = &policy.compaction_options_universal;
         let percent = options.max_peak_size_amplification_percent;
+        let alive = cx
+            .space
+            .map(|space| space.room(cx.moment.beside, cx.busy.output_bytes()));
         if percent == 0 {
-            return Space { room: None };
+            return Space { room: alive };
         }
         let trigger = u64::from(policy.level0_file_num_compaction_trigger);
         let bound = space_bound(cx.version, percent, policy.write_buffer_size, trigger);
         let taken = cx.version.bytes().saturating_add(cx.busy.output_bytes());
+        let room = bound.saturating_sub(taken);
         Space {
-            room: Some(bound.saturating_sub(taken)),
+            room: Some(alive.map_or(room, |alive| alive.min(room))),
         }
     }
 
