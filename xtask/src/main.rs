@@ -37,6 +37,7 @@ mod builds;
 mod calls;
 mod capi;
 mod cxx;
+mod doc_examples;
 mod examples;
 mod figures;
 mod floors;

@@ -2,8 +2,8 @@
 
 use crate::source::{Source, files};
 use crate::{
-    Findings, figures, floors, generated, ledger, links, load_constants, method_cycles, modules,
-    paths, type_names,
+    Findings, doc_examples, figures, floors, generated, ledger, links, load_constants,
+    method_cycles, modules, paths, type_names,
 };
 use std::io;
 use std::path::Path;
@@ -211,6 +211,7 @@ pub(crate) fn run(root: &Path, bless: bool) -> io::Result<Findings> {
     paths::check(&texts, &sources, &mut findings);
     eprintln!("{}", load_constants::check(&texts, &sources, &mut findings));
     eprintln!("{}", figures::check(&texts, &sources, &mut findings));
+    eprintln!("{}", doc_examples::check(&sources, &mut findings));
     let (ledger_text, missing) = ledger::ledger(&sources);
     findings.extend(missing);
     let ledger_path = root.join("docs/unsafe.md");
