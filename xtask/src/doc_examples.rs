@@ -27,7 +27,7 @@ fn is_item(line: &str) -> bool {
     has_kind && name.is_some_and(|name| !name.starts_with('$'))
 }
 
-/// Returns whether the documentation at the end of `above`, under attributes or not, has an example.
+/// Returns whether the documentation at the end of `above`, attributes apart, has an example.
 fn has_example(above: &[String]) -> bool {
     let is_attribute = |line: &&str| {
         let is_code = line.ends_with(['{', '}', ';']);
