@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "internal.h"
+#include "rocksdb/system_clock.h"
 
 namespace ROCKSDB_NAMESPACE {
 
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 
 Env::~Env() = default;
 Logger::~Logger() = default;
+SystemClock::~SystemClock() = default;
 
 namespace {
 
@@ -232,7 +234,99 @@ class SystemEnv : public Env {
   std::vector<std::thread> started_;
 };
 
+// Keeps the files of databases in memory. Time and threads are the system's.
+class MemoryEnv final : public Env {
+ public:
+  explicit MemoryEnv(Env* base)
+      : base_(base), handle_(rocksdb_create_mem_env(), rocksdb_env_destroy) {}
+  void* EskerHandle() const override { return handle_.get(); }
+
+#define ESKER_NO_FILES(NAME, ...) \
+  Status NAME(__VA_ARGS__) override { return Status::NotSupported("NewMemEnv: Env::" #NAME); }
+  ESKER_NO_FILES(FileExists, const std::string&)
+  ESKER_NO_FILES(GetChildren, const std::string&, std::vector<std::string>*)
+  ESKER_NO_FILES(DeleteFile, const std::string&)
+  ESKER_NO_FILES(CreateDir, const std::string&)
+  ESKER_NO_FILES(DeleteDir, const std::string&)
+  ESKER_NO_FILES(GetFileSize, const std::string&, uint64_t*)
+  ESKER_NO_FILES(GetFileModificationTime, const std::string&, uint64_t*)
+  ESKER_NO_FILES(RenameFile, const std::string&, const std::string&)
+  ESKER_NO_FILES(LinkFile, const std::string&, const std::string&)
+#undef ESKER_NO_FILES
+  Status CreateDirIfMissing(const std::string& dir) override {
+    ErrorText error;
+    rocksdb_create_dir_if_missing(handle_.get(), dir.c_str(), error);
+    return error.status();
+  }
+  Status GetTestDirectory(std::string* path) override {
+    *path = "/test";
+    return CreateDirIfMissing(*path);
+  }
+  Status GetAbsolutePath(const std::string& path, std::string* absolute) override {
+    return base_->GetAbsolutePath(path, absolute);
+  }
+
+  void Schedule(void (*function)(void*), void* arg, Priority priority, void* tag,
+                void (*unschedule)(void*)) override {
+    base_->Schedule(function, arg, priority, tag, unschedule);
+  }
+  void StartThread(void (*function)(void*), void* arg) override {
+    base_->StartThread(function, arg);
+  }
+  void WaitForJoin() override { base_->WaitForJoin(); }
+  unsigned int GetThreadPoolQueueLen(Priority priority) const override {
+    return base_->GetThreadPoolQueueLen(priority);
+  }
+  void SetBackgroundThreads(int number, Priority priority) override {
+    base_->SetBackgroundThreads(number, priority);
+  }
+  int GetBackgroundThreads(Priority priority) override {
+    return base_->GetBackgroundThreads(priority);
+  }
+  void IncBackgroundThreadsIfNeeded(int number, Priority priority) override {
+    base_->IncBackgroundThreadsIfNeeded(number, priority);
+  }
+  uint64_t NowMicros() override { return base_->NowMicros(); }
+  uint64_t NowNanos() override { return base_->NowNanos(); }
+  void SleepForMicroseconds(int micros) override { base_->SleepForMicroseconds(micros); }
+  Status GetCurrentTime(int64_t* seconds) override { return base_->GetCurrentTime(seconds); }
+  std::string TimeToString(uint64_t seconds) override { return base_->TimeToString(seconds); }
+  Status GetHostName(char* name, uint64_t length) override {
+    return base_->GetHostName(name, length);
+  }
+
+ private:
+  Env* base_;
+  Handle<rocksdb_env_t> handle_;
+};
+
+class EnvClock final : public SystemClock {
+ public:
+  const char* Name() const override { return kDefaultName(); }
+  uint64_t NowMicros() override { return Env::Default()->NowMicros(); }
+  uint64_t NowNanos() override { return Env::Default()->NowNanos(); }
+  uint64_t CPUNanos() override { return Env::Default()->NowCPUNanos(); }
+  uint64_t CPUMicros() override { return CPUNanos() / 1000; }
+  void SleepForMicroseconds(int micros) override {
+    Env::Default()->SleepForMicroseconds(micros);
+  }
+  Status GetCurrentTime(int64_t* seconds) override {
+    return Env::Default()->GetCurrentTime(seconds);
+  }
+  std::string TimeToString(uint64_t seconds) override {
+    return Env::Default()->TimeToString(seconds);
+  }
+};
+
 }  // namespace
+
+Env* NewMemEnv(Env* base) { return new MemoryEnv(base == nullptr ? Env::Default() : base); }
+
+const std::shared_ptr<SystemClock>& SystemClock::Default() {
+  static const std::shared_ptr<SystemClock> clock = std::make_shared<EnvClock>();
+  return clock;
+}
+const std::shared_ptr<SystemClock>& Env::GetSystemClock() const { return SystemClock::Default(); }
 
 Env* Env::Default() {
   static SystemEnv* const env = new SystemEnv;

@@ -1,6 +1,8 @@
 // Transactions of both kinds: those that lock keys, and those that look for conflicts at commit.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +19,8 @@ class WriteBatchWithIndex;
 
 using TransactionName = std::string;
 using TransactionID = uint64_t;
+using TxnTimestamp = uint64_t;
+constexpr TxnTimestamp kMaxTxnTimestamp = std::numeric_limits<TxnTimestamp>::max();
 
 // Told when a snapshot was taken by SetSnapshotOnNextOperation().
 class TransactionNotifier {
@@ -79,6 +83,17 @@ class Transaction {
                       bool exclusive = true, bool do_validate = true) {
     return GetForUpdate(options, nullptr, key, value, exclusive, do_validate);
   }
+  Status GetForUpdate(const ReadOptions& options, const Slice& key, PinnableSlice* value,
+                      bool exclusive = true, bool do_validate = true) {
+    return GetForUpdate(options, nullptr, key, value, exclusive, do_validate);
+  }
+  std::vector<Status> MultiGetForUpdate(const ReadOptions& options,
+                                        const std::vector<ColumnFamilyHandle*>& families,
+                                        const std::vector<Slice>& keys,
+                                        std::vector<std::string>* values);
+  std::vector<Status> MultiGetForUpdate(const ReadOptions& options,
+                                        const std::vector<Slice>& keys,
+                                        std::vector<std::string>* values);
   std::vector<Status> MultiGet(const ReadOptions& options,
                                const std::vector<ColumnFamilyHandle*>& families,
                                const std::vector<Slice>& keys, std::vector<std::string>* values);
@@ -103,6 +118,11 @@ class Transaction {
   virtual void UndoGetForUpdate(ColumnFamilyHandle* family, const Slice& key) = 0;
   void UndoGetForUpdate(const Slice& key) { UndoGetForUpdate(nullptr, key); }
   virtual Status RebuildFromWriteBatch(WriteBatch* source) = 0;
+  // The changes so far. It lives as long as the transaction.
+  virtual WriteBatchWithIndex* GetWriteBatch() = 0;
+  // Timestamps, for families that have them.
+  virtual Status SetReadTimestampForValidation(TxnTimestamp ts) = 0;
+  virtual Status SetCommitTimestamp(TxnTimestamp ts) = 0;
   // What the commit of a prepared transaction writes with it, in one record of the log. It locks
   // nothing. It belongs to the transaction, whose end empties it.
   virtual WriteBatch* GetCommitTimeWriteBatch() = 0;
