@@ -386,6 +386,27 @@ void SetPaths(const std::vector<DbPath>& paths, rocksdb_options_t* out,
 
 Status SetTable(const ColumnFamilyOptions& options, rocksdb_options_t* out) {
   if (options.table_factory == nullptr) return Status::OK();
+  // Tables of the other formats are written as block-based ones, as the C interface does it.
+  if (const auto* plain = options.table_factory->GetOptions<PlainTableOptions>()) {
+    rocksdb_options_set_plain_table_factory(
+        out, plain->user_key_len, plain->bloom_bits_per_key, plain->hash_table_ratio,
+        plain->index_sparseness, plain->huge_page_tlb_size,
+        static_cast<char>(plain->encoding_type), plain->full_scan_mode ? 1 : 0,
+        plain->store_index_in_file ? 1 : 0);
+    return Status::OK();
+  }
+  if (const auto* cuckoo = options.table_factory->GetOptions<CuckooTableOptions>()) {
+    Handle<rocksdb_cuckoo_table_options_t> with(rocksdb_cuckoo_options_create(),
+                                                rocksdb_cuckoo_options_destroy);
+    rocksdb_cuckoo_options_set_hash_ratio(with.get(), cuckoo->hash_table_ratio);
+    rocksdb_cuckoo_options_set_max_search_depth(with.get(), cuckoo->max_search_depth);
+    rocksdb_cuckoo_options_set_cuckoo_block_size(with.get(), cuckoo->cuckoo_block_size);
+    rocksdb_cuckoo_options_set_identity_as_first_hash(with.get(),
+                                                      cuckoo->identity_as_first_hash ? 1 : 0);
+    rocksdb_cuckoo_options_set_use_module_hash(with.get(), cuckoo->use_module_hash ? 1 : 0);
+    rocksdb_options_set_cuckoo_table_factory(out, with.get());
+    return Status::OK();
+  }
   const auto* table = options.table_factory->GetOptions<BlockBasedTableOptions>();
   if (table == nullptr) {
     return Status::NotSupported(std::string("table factory ") + options.table_factory->Name());

@@ -30,22 +30,27 @@ PerfLevel GetPerfLevel() { return perf_level; }
 
 namespace {
 
-struct Filled : public PerfContext {
-  void Fill(rocksdb_perfcontext_t* from) {
+struct OfThread : public PerfContext {
+  OfThread() {
 #include "perf_context.inc"
   }
 };
 
-}  // namespace
-
-PerfContext* get_perf_context() {
-  thread_local Filled context;
-  context.Fill(Figures());
-  return &context;
+OfThread& ThreadFigures() {
+  thread_local OfThread context;
+  return context;
 }
 
+}  // namespace
+
+uint64_t PerfFigure::Counted() const {
+  return number_ < 0 ? 0 : rocksdb_perfcontext_metric(Figures(), number_);
+}
+
+PerfContext* get_perf_context() { return &ThreadFigures(); }
+
 void PerfContext::Reset() {
-  rocksdb_perfcontext_reset(Figures());
+  if (this == &ThreadFigures()) rocksdb_perfcontext_reset(Figures());
   *this = PerfContext();
 }
 

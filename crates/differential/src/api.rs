@@ -384,6 +384,7 @@ functions! {
     esker_options_take_ticker(H, u32) -> u64;
     esker_current_options(H, H, E) -> H;
     esker_compact_range_cf(H, H, H, T, usize, T, usize, E);
+    esker_writebatch_assign(H, H, E);
     esker_iter_entry(H) -> *const [LentSlice; 2];
     esker_resume(H, E);
     esker_backup_engine_delete_backup(H, u32, E);
