@@ -484,13 +484,8 @@ void SetTableFilter(const TableFilter& filter, rocksdb_readoptions_t* out) {
 }
 
 void GetSets(const rocksdb_options_t* options, DBOptions* out) {
+  // A database does not know its checksum_handoff_file_types: they stay as they are.
   auto* from = const_cast<rocksdb_options_t*>(options);
-  out->checksum_handoff_file_types = {};
-  for (const FileType type : FileTypeSet::All()) {
-    if (rocksdb_options_checksum_handoff_file_types_contains(from, type) != 0) {
-      out->checksum_handoff_file_types.Add(type);
-    }
-  }
   out->calculate_sst_write_lifetime_hint_set = {};
   for (const CompactionStyle style : CompactionStyleSet::All()) {
     if (rocksdb_options_calculate_sst_write_lifetime_hint_set_contains(from, style) != 0) {

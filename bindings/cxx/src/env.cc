@@ -24,6 +24,7 @@ namespace ROCKSDB_NAMESPACE {
 namespace fs = std::filesystem;
 
 Env::~Env() = default;
+EnvWrapper::~EnvWrapper() = default;
 Logger::~Logger() = default;
 SystemClock::~SystemClock() = default;
 
@@ -234,17 +235,18 @@ class SystemEnv : public Env {
   std::vector<std::thread> started_;
 };
 
-// Keeps the files of databases in memory. Time and threads are the system's.
-class MemoryEnv final : public Env {
+// Keeps the files of databases in memory. Time and threads are those of another environment.
+class MemoryEnv final : public EnvWrapper {
  public:
   explicit MemoryEnv(Env* base)
-      : base_(base), handle_(rocksdb_create_mem_env(), rocksdb_env_destroy) {}
+      : EnvWrapper(base), handle_(rocksdb_create_mem_env(), rocksdb_env_destroy) {}
   void* EskerHandle() const override { return handle_.get(); }
 
 #define ESKER_NO_FILES(NAME, ...) \
   Status NAME(__VA_ARGS__) override { return Status::NotSupported("NewMemEnv: Env::" #NAME); }
   ESKER_NO_FILES(FileExists, const std::string&)
   ESKER_NO_FILES(GetChildren, const std::string&, std::vector<std::string>*)
+  ESKER_NO_FILES(GetChildrenFileAttributes, const std::string&, std::vector<FileAttributes>*)
   ESKER_NO_FILES(DeleteFile, const std::string&)
   ESKER_NO_FILES(CreateDir, const std::string&)
   ESKER_NO_FILES(DeleteDir, const std::string&)
@@ -262,41 +264,8 @@ class MemoryEnv final : public Env {
     *path = "/test";
     return CreateDirIfMissing(*path);
   }
-  Status GetAbsolutePath(const std::string& path, std::string* absolute) override {
-    return base_->GetAbsolutePath(path, absolute);
-  }
-
-  void Schedule(void (*function)(void*), void* arg, Priority priority, void* tag,
-                void (*unschedule)(void*)) override {
-    base_->Schedule(function, arg, priority, tag, unschedule);
-  }
-  void StartThread(void (*function)(void*), void* arg) override {
-    base_->StartThread(function, arg);
-  }
-  void WaitForJoin() override { base_->WaitForJoin(); }
-  unsigned int GetThreadPoolQueueLen(Priority priority) const override {
-    return base_->GetThreadPoolQueueLen(priority);
-  }
-  void SetBackgroundThreads(int number, Priority priority) override {
-    base_->SetBackgroundThreads(number, priority);
-  }
-  int GetBackgroundThreads(Priority priority) override {
-    return base_->GetBackgroundThreads(priority);
-  }
-  void IncBackgroundThreadsIfNeeded(int number, Priority priority) override {
-    base_->IncBackgroundThreadsIfNeeded(number, priority);
-  }
-  uint64_t NowMicros() override { return base_->NowMicros(); }
-  uint64_t NowNanos() override { return base_->NowNanos(); }
-  void SleepForMicroseconds(int micros) override { base_->SleepForMicroseconds(micros); }
-  Status GetCurrentTime(int64_t* seconds) override { return base_->GetCurrentTime(seconds); }
-  std::string TimeToString(uint64_t seconds) override { return base_->TimeToString(seconds); }
-  Status GetHostName(char* name, uint64_t length) override {
-    return base_->GetHostName(name, length);
-  }
 
  private:
-  Env* base_;
   Handle<rocksdb_env_t> handle_;
 };
 

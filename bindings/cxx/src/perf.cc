@@ -1,6 +1,7 @@
 // The figures that a thread keeps of itself.
 
 #include "internal.h"
+#include "rocksdb/iostats_context.h"
 #include "rocksdb/perf_context.h"
 
 namespace ROCKSDB_NAMESPACE {
@@ -48,6 +49,11 @@ uint64_t PerfFigure::Counted() const {
 }
 
 PerfContext* get_perf_context() { return &ThreadFigures(); }
+
+IOStatsContext* get_iostats_context() {
+  thread_local IOStatsContext context;
+  return &context;
+}
 
 void PerfContext::Reset() {
   if (this == &ThreadFigures()) rocksdb_perfcontext_reset(Figures());

@@ -229,27 +229,33 @@ class TransactionImpl : public Transaction {
     return NewHandleIterator(handle);
   }
 
-  Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value, bool) override {
-    ErrorText error;
-    rocksdb_transaction_put_cf(handle_, ToC(family), key.data(), key.size(), value.data(),
-                               value.size(), error);
-    return Notified(error.status());
+  Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value,
+             bool assume_tracked) override {
+    return Change(family, esker_change_put, Tracking(assume_tracked), key, value);
   }
-  Status Merge(ColumnFamilyHandle* family, const Slice& key, const Slice& value, bool) override {
-    ErrorText error;
-    rocksdb_transaction_merge_cf(handle_, ToC(family), key.data(), key.size(), value.data(),
-                                 value.size(), error);
-    return Notified(error.status());
+  Status Merge(ColumnFamilyHandle* family, const Slice& key, const Slice& value,
+               bool assume_tracked) override {
+    return Change(family, esker_change_merge, Tracking(assume_tracked), key, value);
   }
-  Status Delete(ColumnFamilyHandle* family, const Slice& key, bool) override {
-    ErrorText error;
-    rocksdb_transaction_delete_cf(handle_, ToC(family), key.data(), key.size(), error);
-    return Notified(error.status());
+  Status Delete(ColumnFamilyHandle* family, const Slice& key, bool assume_tracked) override {
+    return Change(family, esker_change_delete, Tracking(assume_tracked), key);
   }
-  Status SingleDelete(ColumnFamilyHandle* family, const Slice& key, bool) override {
-    ErrorText error;
-    esker_transaction_single_delete_cf(handle_, ToC(family), key.data(), key.size(), error);
-    return Notified(error.status());
+  Status SingleDelete(ColumnFamilyHandle* family, const Slice& key,
+                      bool assume_tracked) override {
+    return Change(family, esker_change_single_delete, Tracking(assume_tracked), key);
+  }
+  Status PutUntracked(ColumnFamilyHandle* family, const Slice& key, const Slice& value) override {
+    return Change(family, esker_change_put, esker_key_untracked, key, value);
+  }
+  Status MergeUntracked(ColumnFamilyHandle* family, const Slice& key,
+                        const Slice& value) override {
+    return Change(family, esker_change_merge, esker_key_untracked, key, value);
+  }
+  Status DeleteUntracked(ColumnFamilyHandle* family, const Slice& key) override {
+    return Change(family, esker_change_delete, esker_key_untracked, key);
+  }
+  Status SingleDeleteUntracked(ColumnFamilyHandle* family, const Slice& key) override {
+    return Change(family, esker_change_single_delete, esker_key_untracked, key);
   }
   void PutLogData(const Slice& blob) override {
     rocksdb_transaction_put_log_data(handle_, blob.data(), blob.size());
@@ -322,6 +328,16 @@ class TransactionImpl : public Transaction {
   bool IsDeadlockDetect() const override { return detects_deadlocks_; }
 
  private:
+  static int Tracking(bool assume_tracked) {
+    return assume_tracked ? esker_key_assumed : esker_key_tracked;
+  }
+  Status Change(ColumnFamilyHandle* family, int kind, int tracking, const Slice& key,
+                const Slice& value = Slice()) {
+    ErrorText error;
+    esker_transaction_change_cf(handle_, ToC(family), kind, tracking, key.data(), key.size(),
+                                value.data(), value.size(), error);
+    return Notified(error.status());
+  }
   Status Call(void (*call)(rocksdb_transaction_t*, char**)) {
     ErrorText error;
     call(handle_, error);

@@ -139,10 +139,6 @@ void Iterators() {
   CHECK_OK(few->Refresh());
   std::unique_ptr<Iterator> none(NewErrorIterator(Status::Corruption("x")));
   CHECK(!none->Valid() && none->status().IsCorruption());
-  ReadOptions filtered;
-  filtered.table_filter = [](const TableProperties&) { return false; };
-  none.reset(db->NewIterator(filtered));
-  CHECK(none->status().IsNotSupported());
 }
 
 void Families() {

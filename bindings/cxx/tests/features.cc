@@ -12,6 +12,7 @@
 #include "rocksdb/db.h"
 #include "rocksdb/experimental.h"
 #include "rocksdb/filter_policy.h"
+#include "rocksdb/iostats_context.h"
 #include "rocksdb/perf_context.h"
 #include "rocksdb/user_defined_index.h"
 #include "rocksdb/utilities/checkpoint.h"
@@ -284,6 +285,17 @@ class NoService : public CompactionService {
   const char* Name() const override { return "NoService"; }
 };
 
+// An environment of the application's own, which only looks.
+class Watching : public EnvWrapper {
+ public:
+  using EnvWrapper::EnvWrapper;
+  Status DeleteFile(const std::string& path) override {
+    ++deletions;
+    return EnvWrapper::DeleteFile(path);
+  }
+  int deletions = 0;
+};
+
 bool Refuses(const Options& options, const std::string& name) {
   std::unique_ptr<DB> db;
   const Status status = DB::Open(options, Fresh("cxx_refused"), &db);
@@ -305,6 +317,13 @@ void Refusals() {
   options = Creating();
   options.table_factory.reset(NewBlockBasedTableFactory(table));
   CHECK(Refuses(options, "user_defined_index_factory"));
+
+  Watching watching(Env::Default());
+  options = Creating();
+  options.env = &watching;
+  CHECK(Refuses(options, "env"));
+  CHECK(!watching.DeleteFile("/no/such/file").ok() && watching.deletions == 1);
+  CHECK(get_iostats_context()->bytes_written == 0);
 
   auto db = Opened(Creating(), Fresh("cxx_refusals"));
   CHECK(db->EndTrace().IsNotSupported());

@@ -391,6 +391,7 @@ functions! {
     esker_map_property_cf(H, H, T, *mut c_void, NamedValue, E) -> c_uchar;
     esker_compactionfilter_create(*mut c_void, Destroy, FilterDecision, Name) -> H;
     esker_transaction_single_delete_cf(H, H, T, usize, E);
+    esker_transaction_change_cf(H, H, c_int, c_int, T, usize, T, usize, E);
     esker_transaction_undo_get_for_update_cf(H, H, T, usize, E);
     esker_transaction_pop_savepoint(H, E);
     esker_transaction_set_snapshot(H, E);

@@ -157,6 +157,96 @@ class Env {
   }
 };
 
+// Passes every call on to another environment. What derives from it is refused at open, as every
+// environment of the application's own is.
+class EnvWrapper : public Env {
+ public:
+  explicit EnvWrapper(Env* target) : target_(target) {}
+  ~EnvWrapper() override;
+  Env* target() const { return target_; }
+
+  Status NewSequentialFile(const std::string& path, std::unique_ptr<SequentialFile>* file,
+                           const EnvOptions& options) override {
+    return target_->NewSequentialFile(path, file, options);
+  }
+  Status NewRandomAccessFile(const std::string& path, std::unique_ptr<RandomAccessFile>* file,
+                             const EnvOptions& options) override {
+    return target_->NewRandomAccessFile(path, file, options);
+  }
+  Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file,
+                         const EnvOptions& options) override {
+    return target_->NewWritableFile(path, file, options);
+  }
+  Status LockFile(const std::string& path, FileLock** lock) override {
+    return target_->LockFile(path, lock);
+  }
+  Status UnlockFile(FileLock* lock) override { return target_->UnlockFile(lock); }
+  Status FileExists(const std::string& path) override { return target_->FileExists(path); }
+  Status GetChildren(const std::string& dir, std::vector<std::string>* names) override {
+    return target_->GetChildren(dir, names);
+  }
+  Status GetChildrenFileAttributes(const std::string& dir,
+                                   std::vector<FileAttributes>* files) override {
+    return target_->GetChildrenFileAttributes(dir, files);
+  }
+  Status DeleteFile(const std::string& path) override { return target_->DeleteFile(path); }
+  Status CreateDir(const std::string& dir) override { return target_->CreateDir(dir); }
+  Status CreateDirIfMissing(const std::string& dir) override {
+    return target_->CreateDirIfMissing(dir);
+  }
+  Status DeleteDir(const std::string& dir) override { return target_->DeleteDir(dir); }
+  Status GetFileSize(const std::string& path, uint64_t* size) override {
+    return target_->GetFileSize(path, size);
+  }
+  Status GetFileModificationTime(const std::string& path, uint64_t* seconds) override {
+    return target_->GetFileModificationTime(path, seconds);
+  }
+  Status RenameFile(const std::string& from, const std::string& to) override {
+    return target_->RenameFile(from, to);
+  }
+  Status LinkFile(const std::string& from, const std::string& to) override {
+    return target_->LinkFile(from, to);
+  }
+  Status GetTestDirectory(std::string* path) override { return target_->GetTestDirectory(path); }
+  Status GetAbsolutePath(const std::string& path, std::string* absolute) override {
+    return target_->GetAbsolutePath(path, absolute);
+  }
+  void Schedule(void (*function)(void* arg), void* arg, Priority priority, void* tag,
+                void (*unschedule)(void* arg)) override {
+    target_->Schedule(function, arg, priority, tag, unschedule);
+  }
+  void StartThread(void (*function)(void* arg), void* arg) override {
+    target_->StartThread(function, arg);
+  }
+  void WaitForJoin() override { target_->WaitForJoin(); }
+  unsigned int GetThreadPoolQueueLen(Priority priority) const override {
+    return target_->GetThreadPoolQueueLen(priority);
+  }
+  void SetBackgroundThreads(int number, Priority priority) override {
+    target_->SetBackgroundThreads(number, priority);
+  }
+  int GetBackgroundThreads(Priority priority) override {
+    return target_->GetBackgroundThreads(priority);
+  }
+  void IncBackgroundThreadsIfNeeded(int number, Priority priority) override {
+    target_->IncBackgroundThreadsIfNeeded(number, priority);
+  }
+  uint64_t NowMicros() override { return target_->NowMicros(); }
+  uint64_t NowNanos() override { return target_->NowNanos(); }
+  uint64_t NowCPUNanos() override { return target_->NowCPUNanos(); }
+  void SleepForMicroseconds(int micros) override { target_->SleepForMicroseconds(micros); }
+  Status GetCurrentTime(int64_t* seconds) override { return target_->GetCurrentTime(seconds); }
+  std::string TimeToString(uint64_t seconds) override { return target_->TimeToString(seconds); }
+  Status GetHostName(char* name, uint64_t length) override {
+    return target_->GetHostName(name, length);
+  }
+  uint64_t GetThreadID() const override { return target_->GetThreadID(); }
+  std::string GenerateUniqueId() override { return target_->GenerateUniqueId(); }
+
+ private:
+  Env* target_;
+};
+
 // Keeps files in memory, for databases: its own calls on files are not supported. The caller owns
 // it, and it has to outlive the databases.
 Env* NewMemEnv(Env* base);

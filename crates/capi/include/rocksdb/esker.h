@@ -45,6 +45,19 @@ enum {
   esker_filter_purge = 4,
 };
 
+enum {
+  esker_change_put = 0,
+  esker_change_merge = 1,
+  esker_change_delete = 2,
+  esker_change_single_delete = 3,
+};
+
+enum {
+  esker_key_tracked = 0,
+  esker_key_untracked = 1,
+  esker_key_assumed = 2,
+};
+
 extern ROCKSDB_LIBRARY_API uint32_t esker_interface_version(void);
 extern ROCKSDB_LIBRARY_API uint32_t esker_last_error_code(void);
 extern ROCKSDB_LIBRARY_API uint32_t esker_last_error_subcode(void);
@@ -82,6 +95,9 @@ extern ROCKSDB_LIBRARY_API uint32_t esker_compactionfiltercontext_column_family_
 extern ROCKSDB_LIBRARY_API void esker_transaction_single_delete_cf(rocksdb_transaction_t* transaction,
     const rocksdb_column_family_handle_t* column_family, const char* key, size_t key_length,
     char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_transaction_change_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_column_family_handle_t* column_family, int kind, int tracking, const char* key,
+    size_t key_length, const char* value, size_t value_length, char** errptr);
 extern ROCKSDB_LIBRARY_API void esker_transaction_undo_get_for_update_cf(rocksdb_transaction_t* transaction,
     const rocksdb_column_family_handle_t* column_family, const char* key, size_t key_length,
     char** errptr);

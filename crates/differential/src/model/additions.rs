@@ -3,6 +3,7 @@
 //! functions.
 #![allow(unsafe_code)]
 
+use std::ffi::c_int;
 use std::ptr;
 
 use super::program::Mode;
@@ -381,6 +382,24 @@ impl Writer<'_> {
         );
         required(world.done(e), "single_delete")?;
         holds(keys() == 1, "not the key that was deleted")?;
+        // The key is tracked by now.
+        let (kind, assumed) = (2 + number as c_int % 2, 2);
+        let mut e = ptr::null_mut();
+        c!(
+            world,
+            esker_transaction_change_cf,
+            handle,
+            own.handle,
+            kind,
+            assumed,
+            at(&once),
+            once.len(),
+            ptr::null(),
+            0,
+            &mut e
+        );
+        required(world.done(e), "change of a tracked key")?;
+        holds(keys() == 1, "a key that is tracked counts again")?;
         let has = c!(world, esker_transaction_has_snapshot, handle);
         holds(has != 0, "no snapshot with the operation")?;
         let number = self.keys() + (number as usize + 1) % ONCE;

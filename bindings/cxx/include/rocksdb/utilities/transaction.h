@@ -102,6 +102,7 @@ class Transaction {
   virtual Iterator* GetIterator(const ReadOptions& options, ColumnFamilyHandle* family) = 0;
   Iterator* GetIterator(const ReadOptions& options) { return GetIterator(options, nullptr); }
 
+  // A key that is assumed to be tracked has to be: GetForUpdate() or a change came before.
   virtual Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value,
                      bool assume_tracked = false) = 0;
   Status Put(const Slice& key, const Slice& value) { return Put(nullptr, key, value); }
@@ -114,6 +115,21 @@ class Transaction {
   virtual Status SingleDelete(ColumnFamilyHandle* family, const Slice& key,
                               bool assume_tracked = false) = 0;
   Status SingleDelete(const Slice& key) { return SingleDelete(nullptr, key); }
+  // Without a look for conflicts. A database that locks keys locks these, too.
+  virtual Status PutUntracked(ColumnFamilyHandle* family, const Slice& key,
+                              const Slice& value) = 0;
+  Status PutUntracked(const Slice& key, const Slice& value) {
+    return PutUntracked(nullptr, key, value);
+  }
+  virtual Status MergeUntracked(ColumnFamilyHandle* family, const Slice& key,
+                                const Slice& value) = 0;
+  Status MergeUntracked(const Slice& key, const Slice& value) {
+    return MergeUntracked(nullptr, key, value);
+  }
+  virtual Status DeleteUntracked(ColumnFamilyHandle* family, const Slice& key) = 0;
+  Status DeleteUntracked(const Slice& key) { return DeleteUntracked(nullptr, key); }
+  virtual Status SingleDeleteUntracked(ColumnFamilyHandle* family, const Slice& key) = 0;
+  Status SingleDeleteUntracked(const Slice& key) { return SingleDeleteUntracked(nullptr, key); }
   virtual void PutLogData(const Slice& blob) = 0;
   virtual void UndoGetForUpdate(ColumnFamilyHandle* family, const Slice& key) = 0;
   void UndoGetForUpdate(const Slice& key) { UndoGetForUpdate(nullptr, key); }
