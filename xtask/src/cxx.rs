@@ -207,13 +207,13 @@ fn figures(text: &str) -> io::Result<(String, String)> {
     Ok((enums, names))
 }
 
-/// The members of the perf context, and the code that fills them.
+/// The members of the perf context, and the code that makes them the thread's figures.
 fn perf_context(metrics: &[(String, i64)]) -> (String, String) {
     let (mut members, mut fill) = (MARK.to_owned(), MARK.to_owned());
     for (name, number) in metrics {
         let name = name.trim_start_matches("rocksdb_");
-        let _ = writeln!(members, "uint64_t {name} = 0;");
-        let _ = writeln!(fill, "{name} = rocksdb_perfcontext_metric(from, {number});");
+        let _ = writeln!(members, "PerfFigure {name};");
+        let _ = writeln!(fill, "{name}.EskerFollow({number});");
     }
     (members, fill)
 }

@@ -38,6 +38,8 @@ pub(crate) struct Request {
     sanitize: bool,
     /// Run only names that contain this.
     only: Option<String>,
+    /// A further skip list for the C test.
+    skip: Option<PathBuf>,
     /// Take no notice of the skip list.
     all: bool,
     /// How long one test, or one phase, may be silent.
@@ -46,7 +48,7 @@ pub(crate) struct Request {
 
 const USAGE: &str = "usage: cargo xtask oracle c-test|rust-suite|go-suite|hostile|debian|served-cost \
     [--library PATH] [--profile NAME] [--include DIR] [--only TEXT] [--all] [--valgrind] \
-    [--sanitize] [--patience SECONDS]";
+    [--skip FILE] [--sanitize] [--patience SECONDS]";
 
 /// Runs the oracle that `args` name.
 pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
@@ -74,6 +76,7 @@ fn parse(root: &Path, args: &[&str]) -> io::Result<Request> {
         valgrind: false,
         sanitize: false,
         only: None,
+        skip: None,
         all: false,
         patience: Duration::from_secs(120),
     };
@@ -92,6 +95,7 @@ fn parse(root: &Path, args: &[&str]) -> io::Result<Request> {
                 let seconds = value()?.parse().map_err(io::Error::other)?;
                 request.patience = Duration::from_secs(seconds);
             }
+            "--skip" => request.skip = Some(std::path::absolute(value()?)?),
             "--all" => request.all = true,
             "--valgrind" => request.valgrind = true,
             "--sanitize" => request.sanitize = true,

@@ -1,6 +1,7 @@
 // Checkpoints, backups, and tables that are made outside a database.
 
 #include "convert.h"
+#include "files.h"
 #include "rocksdb/sst_file_writer.h"
 #include "rocksdb/utilities/backup_engine.h"
 #include "rocksdb/utilities/checkpoint.h"
@@ -8,10 +9,6 @@
 namespace ROCKSDB_NAMESPACE {
 
 namespace {
-
-rocksdb_t* HandleOf(DB* db) {
-  return db == nullptr ? nullptr : static_cast<rocksdb_t*>(db->EskerHandle());
-}
 
 class CheckpointImpl final : public Checkpoint {
  public:
@@ -24,6 +21,17 @@ class CheckpointImpl final : public Checkpoint {
     ErrorText error;
     rocksdb_checkpoint_create(handle_, dir.c_str(), log_size_for_flush, error);
     return error.status();
+  }
+  Status ExportColumnFamily(ColumnFamilyHandle* family, const std::string& dir,
+                            ExportImportFilesMetaData** files) override {
+    *files = nullptr;
+    ErrorText error;
+    Handle<rocksdb_export_import_files_metadata_t> made(
+        rocksdb_checkpoint_export_column_family(handle_, ToC(family), dir.c_str(), error),
+        rocksdb_export_import_files_metadata_destroy);
+    if (!error.ok()) return error.status();
+    *files = new ExportImportFilesMetaData(ToCxx(made.get()));
+    return Status::OK();
   }
 
  private:
@@ -42,6 +50,10 @@ class BackupEngineImpl final : public BackupEngine {
     if (options.progress_callback) {
       rocksdb_create_backup_options_set_progress_callback(
           with.get(), const_cast<std::function<void()>*>(&options.progress_callback), Progress);
+    }
+    if (options.exclude_files_callback) {
+      rocksdb_create_backup_options_set_exclude_files_callback(
+          with.get(), const_cast<CreateBackupOptions*>(&options), Excludes);
     }
     BackupID made = 0;
     ErrorText error;
@@ -105,6 +117,13 @@ class BackupEngineImpl final : public BackupEngine {
   }
 
  private:
+  static unsigned char Excludes(void* state, const char* file, size_t length) noexcept {
+    return MustNotThrow("a backup's exclude_files_callback", [&]() -> unsigned char {
+      MaybeExcludeBackupFile asked(BackupExcludedFileInfo(std::string(file, length)));
+      static_cast<CreateBackupOptions*>(state)->exclude_files_callback(&asked, &asked + 1);
+      return asked.exclude_decision ? 1 : 0;
+    });
+  }
   static void Progress(void* state) noexcept {
     MustNotThrow("a backup's progress_callback",
                  [&] { (*static_cast<std::function<void()>*>(state))(); });
@@ -113,15 +132,20 @@ class BackupEngineImpl final : public BackupEngine {
   rocksdb_backup_engine_t* handle_;
 };
 
+bool IsForeign(Env* env) {
+  return env != nullptr && env != Env::Default() && env->EskerHandle() == nullptr;
+}
+
 Status OpenBackups(const BackupEngineOptions& options, Env* env, BackupEngineImpl** engine) {
   *engine = nullptr;
-  const bool is_foreign = (env != nullptr && env != Env::Default()) ||
-                          (options.backup_env != nullptr && options.backup_env != Env::Default());
+  const bool is_foreign = IsForeign(env) || IsForeign(options.backup_env);
   if (is_foreign) return Status::NotSupported("env of the application's own");
   auto with = ToC(options);
   Handle<rocksdb_env_t> system(rocksdb_create_default_env(), rocksdb_env_destroy);
+  auto* of_engine = env == nullptr ? nullptr : static_cast<rocksdb_env_t*>(env->EskerHandle());
   ErrorText error;
-  auto* handle = rocksdb_backup_engine_open_opts(with.get(), system.get(), error);
+  auto* handle = rocksdb_backup_engine_open_opts(
+      with.get(), of_engine == nullptr ? system.get() : of_engine, error);
   if (!error.ok()) return error.status();
   *engine = new BackupEngineImpl(handle);
   return Status::OK();
@@ -215,6 +239,20 @@ Status SstFileWriter::Delete(const Slice& key) {
   ErrorText error;
   rocksdb_sstfilewriter_delete(rep_->handle.get(), key.data(), key.size(), error);
   if (error.ok()) Took(key);
+  return error.status();
+}
+Status SstFileWriter::Put(const Slice& key, const Slice& ts, const Slice& value) {
+  ErrorText error;
+  rocksdb_sstfilewriter_put_with_ts(rep_->handle.get(), key.data(), key.size(), ts.data(),
+                                    ts.size(), value.data(), value.size(), error);
+  if (error.ok()) Took(key.ToString() + ts.ToString());
+  return error.status();
+}
+Status SstFileWriter::Delete(const Slice& key, const Slice& ts) {
+  ErrorText error;
+  rocksdb_sstfilewriter_delete_with_ts(rep_->handle.get(), key.data(), key.size(), ts.data(),
+                                       ts.size(), error);
+  if (error.ok()) Took(key.ToString() + ts.ToString());
   return error.status();
 }
 Status SstFileWriter::DeleteRange(const Slice& begin, const Slice& end) {

@@ -14,6 +14,7 @@
 #include "rocksdb/sst_file_manager.h"
 #include "rocksdb/statistics.h"
 #include "rocksdb/table_properties.h"
+#include "rocksdb/wal_filter.h"
 
 namespace ROCKSDB_NAMESPACE {
 
@@ -301,6 +302,75 @@ void LogLine(void* state, unsigned int level, char* line, size_t length) noexcep
   });
 }
 
+// Filters of tables, for one read or iterator.
+
+using TableFilter = std::function<bool(const TableProperties&)>;
+
+unsigned char AskTable(void* state, const rocksdb_table_properties_t* table) noexcept {
+  return MustNotThrow("ReadOptions::table_filter", [&]() -> unsigned char {
+    return (*static_cast<TableFilter*>(state))(ToCxx(table)) ? 1 : 0;
+  });
+}
+void DropTableFilter(void* state) noexcept {
+  MustNotThrow("a table filter's destructor", [&] { delete static_cast<TableFilter*>(state); });
+}
+
+// Filters of logs. The state is the filter itself, which outlives the opening.
+
+void TellLogs(void* state, const uint32_t* ids, const uint64_t* logs, size_t count,
+              const char* const* names, const size_t* lengths, const uint32_t* name_ids,
+              size_t name_count) noexcept {
+  MustNotThrow("WalFilter::ColumnFamilyLogNumberMap", [&] {
+    std::map<uint32_t, uint64_t> log_of;
+    std::map<std::string, uint32_t> id_of;
+    for (size_t i = 0; i < count; ++i) log_of.emplace(ids[i], logs[i]);
+    for (size_t i = 0; i < name_count; ++i) {
+      id_of.emplace(std::string(names[i], lengths[i]), name_ids[i]);
+    }
+    static_cast<WalFilter*>(state)->ColumnFamilyLogNumberMap(log_of, id_of);
+  });
+}
+int AskRecord(void* state, unsigned long long number, const char* file, size_t length,
+              const rocksdb_writebatch_t* batch, rocksdb_writebatch_t* new_batch,
+              unsigned char* is_changed) noexcept {
+  return MustNotThrow("WalFilter::LogRecordFound", [&] {
+    const WriteBatch record(const_cast<rocksdb_writebatch_t*>(batch), /*is_own=*/false);
+    WriteBatch replacement;
+    bool changed = false;
+    const auto option = static_cast<WalFilter*>(state)->LogRecordFound(
+        number, std::string(file, length), record, &replacement, &changed);
+    if (changed) {
+      ErrorText error;
+      esker_writebatch_assign(
+          new_batch, static_cast<const rocksdb_writebatch_t*>(replacement.EskerHandle()), error);
+      if (!error.ok()) return static_cast<int>(WalFilter::WalProcessingOption::kCorruptedRecord);
+    }
+    *is_changed = changed ? 1 : 0;
+    return static_cast<int>(option);
+  });
+}
+const char* WalFilterName(void* state) noexcept {
+  return MustNotThrow("WalFilter::Name", [&] { return static_cast<WalFilter*>(state)->Name(); });
+}
+
+// Sets of enumerators are passed only when they differ from the defaults.
+
+void SetSets(const DBOptions& options, rocksdb_options_t* out) {
+  static const DBOptions defaults;
+  if (options.checksum_handoff_file_types != defaults.checksum_handoff_file_types) {
+    for (const FileType type : options.checksum_handoff_file_types) {
+      rocksdb_options_checksum_handoff_file_types_add(out, type);
+    }
+  }
+  const CompactionStyleSet& styles = options.calculate_sst_write_lifetime_hint_set;
+  if (styles != defaults.calculate_sst_write_lifetime_hint_set) {
+    rocksdb_options_calculate_sst_write_lifetime_hint_set_clear(out);
+    for (const CompactionStyle style : styles) {
+      rocksdb_options_calculate_sst_write_lifetime_hint_set_add(out, style);
+    }
+  }
+}
+
 void SetPaths(const std::vector<DbPath>& paths, rocksdb_options_t* out,
               void (*set)(rocksdb_options_t*, const rocksdb_dbpath_t**, size_t)) {
   if (paths.empty()) return;
@@ -316,6 +386,27 @@ void SetPaths(const std::vector<DbPath>& paths, rocksdb_options_t* out,
 
 Status SetTable(const ColumnFamilyOptions& options, rocksdb_options_t* out) {
   if (options.table_factory == nullptr) return Status::OK();
+  // Tables of the other formats are written as block-based ones, as the C interface does it.
+  if (const auto* plain = options.table_factory->GetOptions<PlainTableOptions>()) {
+    rocksdb_options_set_plain_table_factory(
+        out, plain->user_key_len, plain->bloom_bits_per_key, plain->hash_table_ratio,
+        plain->index_sparseness, plain->huge_page_tlb_size,
+        static_cast<char>(plain->encoding_type), plain->full_scan_mode ? 1 : 0,
+        plain->store_index_in_file ? 1 : 0);
+    return Status::OK();
+  }
+  if (const auto* cuckoo = options.table_factory->GetOptions<CuckooTableOptions>()) {
+    Handle<rocksdb_cuckoo_table_options_t> with(rocksdb_cuckoo_options_create(),
+                                                rocksdb_cuckoo_options_destroy);
+    rocksdb_cuckoo_options_set_hash_ratio(with.get(), cuckoo->hash_table_ratio);
+    rocksdb_cuckoo_options_set_max_search_depth(with.get(), cuckoo->max_search_depth);
+    rocksdb_cuckoo_options_set_cuckoo_block_size(with.get(), cuckoo->cuckoo_block_size);
+    rocksdb_cuckoo_options_set_identity_as_first_hash(with.get(),
+                                                      cuckoo->identity_as_first_hash ? 1 : 0);
+    rocksdb_cuckoo_options_set_use_module_hash(with.get(), cuckoo->use_module_hash ? 1 : 0);
+    rocksdb_options_set_cuckoo_table_factory(out, with.get());
+    return Status::OK();
+  }
   const auto* table = options.table_factory->GetOptions<BlockBasedTableOptions>();
   if (table == nullptr) {
     return Status::NotSupported(std::string("table factory ") + options.table_factory->Name());
@@ -388,6 +479,21 @@ void SetFilters(const ColumnFamilyOptions& options, rocksdb_options_t* out) {
 
 }  // namespace
 
+void SetTableFilter(const TableFilter& filter, rocksdb_readoptions_t* out) {
+  rocksdb_readoptions_set_table_filter(out, new TableFilter(filter), DropTableFilter, AskTable);
+}
+
+void GetSets(const rocksdb_options_t* options, DBOptions* out) {
+  // A database does not know its checksum_handoff_file_types: they stay as they are.
+  auto* from = const_cast<rocksdb_options_t*>(options);
+  out->calculate_sst_write_lifetime_hint_set = {};
+  for (const CompactionStyle style : CompactionStyleSet::All()) {
+    if (rocksdb_options_calculate_sst_write_lifetime_hint_set_contains(from, style) != 0) {
+      out->calculate_sst_write_lifetime_hint_set.Add(style);
+    }
+  }
+}
+
 rocksdb_comparator_t* NewComparatorHandle(const Comparator* comparator) {
   void* state = const_cast<Comparator*>(comparator);
   if (comparator->timestamp_size() == 0) {
@@ -413,9 +519,17 @@ Status SetObjects(const ColumnFamilyOptions& options, rocksdb_options_t* out) {
   }
   if (options.compression_manager) return Unsupported("compression_manager");
   if (options.compaction_thread_limiter) return Status::NotSupported("compaction_thread_limiter");
-  if (options.sst_partitioner_factory) return Unsupported("sst_partitioner_factory");
-  if (!options.table_properties_collector_factories.empty()) {
-    return Unsupported("table_properties_collector_factories");
+  if (options.sst_partitioner_factory != nullptr) {
+    void* handle = options.sst_partitioner_factory->EskerNewHandle();
+    if (handle == nullptr) return Unsupported("sst_partitioner_factory");
+    auto* factory = static_cast<rocksdb_sst_partitioner_factory_t*>(handle);
+    rocksdb_options_set_sst_partitioner_factory(out, factory);
+    rocksdb_sst_partitioner_factory_destroy(factory);
+  }
+  for (const auto& factory : options.table_properties_collector_factories) {
+    if (factory == nullptr || !factory->EskerAddTo(out)) {
+      return Unsupported("table_properties_collector_factories");
+    }
   }
   if (options.memtable_factory != nullptr) {
     const char* kind = options.memtable_factory->EskerKind();
@@ -445,10 +559,26 @@ Status SetObjects(const ColumnFamilyOptions& options, rocksdb_options_t* out) {
 
 Status SetObjects(const DBOptions& options, const std::shared_ptr<ListenedDb>& db,
                   rocksdb_options_t* out) {
-  if (options.env != nullptr && options.env != Env::Default()) return Unsupported("env");
-  if (options.wal_filter != nullptr) return Unsupported("wal_filter");
   if (options.compaction_service) return Unsupported("compaction_service");
-  if (options.file_checksum_gen_factory) return Unsupported("file_checksum_gen_factory");
+  if (options.env != nullptr && options.env != Env::Default()) {
+    void* env = options.env->EskerHandle();
+    if (env == nullptr) return Unsupported("env");
+    rocksdb_options_set_env(out, static_cast<rocksdb_env_t*>(env));
+  }
+  if (options.wal_filter != nullptr) {
+    rocksdb_walfilter_t* filter = rocksdb_walfilter_create(options.wal_filter, Nothing, TellLogs,
+                                                           AskRecord, WalFilterName);
+    rocksdb_options_set_wal_filter(out, filter);
+    rocksdb_walfilter_destroy(filter);
+  }
+  if (options.file_checksum_gen_factory != nullptr) {
+    void* handle = options.file_checksum_gen_factory->EskerNewHandle();
+    if (handle == nullptr) return Unsupported("file_checksum_gen_factory");
+    auto* factory = static_cast<rocksdb_file_checksum_gen_factory_t*>(handle);
+    rocksdb_options_set_file_checksum_gen_factory(out, factory);
+    rocksdb_file_checksum_gen_factory_destroy(factory);
+  }
+  SetSets(options, out);
   if (options.rate_limiter != nullptr) {
     void* limiter = options.rate_limiter->EskerHandle();
     if (limiter == nullptr) return Unsupported("rate_limiter");

@@ -266,6 +266,7 @@ Status ToC(const ColumnFamilyOptions& options, rocksdb_options_t* out) {
 
 void FromC(const rocksdb_options_t* options, DBOptions* out) {
   GetByName(options, esker_options_of_database, "", out);
+  GetSets(options, out);
 }
 
 void FromC(const rocksdb_options_t* options, ColumnFamilyOptions* out) {
@@ -312,7 +313,7 @@ ReadHandle::ReadHandle(const ReadOptions& options) {
   if (options.io_timeout.count() != 0) {
     rocksdb_readoptions_set_io_timeout(own_, static_cast<uint64_t>(options.io_timeout.count()));
   }
-  if (options.table_filter) status_ = Status::NotSupported("ReadOptions::table_filter");
+  if (options.table_filter) SetTableFilter(options.table_filter, own_);
 }
 
 WriteHandle::WriteHandle(const WriteOptions& options) {
@@ -393,6 +394,11 @@ Handle<rocksdb_optimistictransaction_options_t> ToC(
 Handle<rocksdb_optimistictransactiondb_options_t> ToC(
     const OptimisticTransactionDBOptions& options) {
   ESKER_TO_C(OptimisticTransactionDBOptions, optimistictransactiondb_options)
+  if (options.shared_lock_buckets != nullptr) {
+    rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(
+        handle.get(), static_cast<rocksdb_optimistictransactiondb_lock_buckets_t*>(
+                          options.shared_lock_buckets->EskerHandle()));
+  }
   return handle;
 }
 
@@ -401,6 +407,21 @@ Handle<rocksdb_backup_engine_options_t> ToC(const BackupEngineOptions& options) 
       rocksdb_backup_engine_options_create(options.backup_dir.c_str()),
       rocksdb_backup_engine_options_destroy);
   SetByCall(options, BackupEngineOptions(options.backup_dir), handle.get());
+  rocksdb_backup_engine_options_set_share_files_with_checksum_naming(
+      handle.get(), static_cast<int>(options.share_files_with_checksum_naming));
+  const auto limiter = [](const std::shared_ptr<RateLimiter>& of) {
+    return of == nullptr ? nullptr : static_cast<rocksdb_ratelimiter_t*>(of->EskerHandle());
+  };
+  if (auto* of = limiter(options.backup_rate_limiter)) {
+    rocksdb_backup_engine_options_set_backup_rate_limiter(handle.get(), of);
+  }
+  if (auto* of = limiter(options.restore_rate_limiter)) {
+    rocksdb_backup_engine_options_set_restore_rate_limiter(handle.get(), of);
+  }
+  if (options.backup_env != nullptr && options.backup_env->EskerHandle() != nullptr) {
+    rocksdb_backup_engine_options_set_env(
+        handle.get(), static_cast<rocksdb_env_t*>(options.backup_env->EskerHandle()));
+  }
   return handle;
 }
 
@@ -411,6 +432,7 @@ Handle<rocksdb_create_backup_options_t> ToC(const CreateBackupOptions& options) 
 
 Handle<rocksdb_restore_options_t> ToC(const RestoreOptions& options) {
   ESKER_TO_C(RestoreOptions, restore_options)
+  rocksdb_restore_options_set_mode(handle.get(), static_cast<int>(options.mode));
   return handle;
 }
 

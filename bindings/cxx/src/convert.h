@@ -3,6 +3,7 @@
 // A member that has its default is not passed on. `fields.inc` lists the members.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,10 @@ Status SetObjects(const DBOptions& options, const std::shared_ptr<ListenedDb>& d
                   rocksdb_options_t* out);
 void AddListener(const std::shared_ptr<EventListener>& listener,
                  const std::shared_ptr<ListenedDb>& db, rocksdb_options_t* out);
+void SetTableFilter(const std::function<bool(const TableProperties&)>& filter,
+                    rocksdb_readoptions_t* out);
+// The options that are sets of enumerators.
+void GetSets(const rocksdb_options_t* options, DBOptions* out);
 rocksdb_comparator_t* NewComparatorHandle(const Comparator* comparator);
 
 // The options of one read, as long as it takes.

@@ -4,6 +4,12 @@
 #include "job_info.h"
 #include "rocksdb/convenience.h"
 
+// RocksDB's library exports these, and its header does not declare them.
+extern "C" {
+void rocksdb_abort_all_compactions(rocksdb_t* db);
+void rocksdb_resume_all_compactions(rocksdb_t* db);
+}
+
 namespace ROCKSDB_NAMESPACE {
 
 const std::string kDefaultColumnFamilyName("default");
@@ -97,6 +103,14 @@ Status DB::Get(const ReadOptions& options, ColumnFamilyHandle* family, const Sli
   return status;
 }
 
+Status DB::Get(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
+               std::string* value, std::string* timestamp) {
+  PinnableSlice found;
+  Status status = Get(options, family, key, &found, timestamp);
+  if (status.ok()) value->assign(found.data(), found.size());
+  return status;
+}
+
 void DB::MultiGet(const ReadOptions& options, ColumnFamilyHandle* family, size_t count,
                   const Slice* keys, PinnableSlice* values, Status* statuses,
                   bool sorted_input) {
@@ -123,6 +137,49 @@ std::vector<Status> DB::MultiGet(const ReadOptions& options,
 std::vector<Status> DB::MultiGet(const ReadOptions& options, const std::vector<Slice>& keys,
                                  std::vector<std::string>* values) {
   return MultiGet(options, std::vector<ColumnFamilyHandle*>(keys.size(), nullptr), keys, values);
+}
+
+void DB::MultiGet(const ReadOptions& options, size_t count, ColumnFamilyHandle** families,
+                  const Slice* keys, PinnableSlice* values, std::string* timestamps,
+                  Status* statuses, bool) {
+  for (size_t i = 0; i < count; ++i) {
+    ColumnFamilyHandle* family = families[i] == nullptr ? DefaultColumnFamily() : families[i];
+    statuses[i] = Get(options, family, keys[i], &values[i],
+                      timestamps == nullptr ? nullptr : &timestamps[i]);
+  }
+}
+
+std::vector<Status> DB::MultiGet(const ReadOptions& options, const std::vector<Slice>& keys,
+                                 std::vector<std::string>* values,
+                                 std::vector<std::string>* timestamps) {
+  std::vector<Status> statuses;
+  values->assign(keys.size(), std::string());
+  timestamps->assign(keys.size(), std::string());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    statuses.push_back(Get(options, keys[i], &(*values)[i], &(*timestamps)[i]));
+  }
+  return statuses;
+}
+
+bool DB::KeyMayExist(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                     std::string* value, std::string* timestamp, bool* value_found) {
+  if (timestamp == nullptr) return KeyMayExist(options, family, key, value, value_found);
+  ReadOptions at = options;
+  const Slice stamp(*timestamp);
+  at.timestamp = &stamp;
+  return KeyMayExist(at, family, key, value, value_found);
+}
+
+Status DB::GetApproximateSizes(ColumnFamilyHandle* family, const Range* ranges, int count,
+                               uint64_t* sizes, SizeApproximationFlags flags) {
+  const auto has = [flags](SizeApproximationFlags flag) {
+    return (static_cast<uint8_t>(flags) & static_cast<uint8_t>(flag)) != 0;
+  };
+  SizeApproximationOptions options;
+  options.include_memtables = has(SizeApproximationFlags::INCLUDE_MEMTABLES);
+  options.include_files = has(SizeApproximationFlags::INCLUDE_FILES);
+  options.include_blob_files = has(SizeApproximationFlags::INCLUDE_BLOB_FILES);
+  return GetApproximateSizes(options, family, ranges, count, sizes);
 }
 
 Status DB::NewIterators(const ReadOptions& options,
@@ -176,11 +233,63 @@ Status DB::GetUpdatesSince(SequenceNumber sequence,
                                          rocksdb_wal_readoptions_destroy);
   rocksdb_wal_readoptions_set_verify_checksums(with.get(), options.verify_checksums_ ? 1 : 0);
   ErrorText error;
-  auto* handle = rocksdb_get_updates_since(static_cast<rocksdb_t*>(EskerHandle()), sequence,
-                                           with.get(), error);
+  auto* handle = rocksdb_get_updates_since(HandleOf(this), sequence, with.get(), error);
   if (!error.ok()) return error.status();
   *iterator = std::make_unique<LogIterator>(handle);
   return Status::OK();
+}
+
+Status DB::Delete(const WriteOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                  const Slice& ts) {
+  WriteHandle write(options);
+  ErrorText error;
+  rocksdb_delete_cf_with_ts(HandleOf(this), write.get(), ToC(family), key.data(), key.size(),
+                            ts.data(), ts.size(), error);
+  return error.status();
+}
+
+Status DB::SingleDelete(const WriteOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                        const Slice& ts) {
+  WriteHandle write(options);
+  ErrorText error;
+  rocksdb_singledelete_cf_with_ts(HandleOf(this), write.get(), ToC(family), key.data(),
+                                  key.size(), ts.data(), ts.size(), error);
+  return error.status();
+}
+
+Status DB::SuggestCompactRange(ColumnFamilyHandle* family, const Slice* begin,
+                               const Slice* end) {
+  ErrorText error;
+  rocksdb_suggest_compact_range_cf(HandleOf(this), ToC(family),
+                                   begin == nullptr ? nullptr : begin->data(),
+                                   begin == nullptr ? 0 : begin->size(),
+                                   end == nullptr ? nullptr : end->data(),
+                                   end == nullptr ? 0 : end->size(), error);
+  return error.status();
+}
+
+void DB::AbortAllCompactions() { rocksdb_abort_all_compactions(HandleOf(this)); }
+void DB::ResumeAllCompactions() { rocksdb_resume_all_compactions(HandleOf(this)); }
+
+Status DB::IncreaseFullHistoryTsLow(ColumnFamilyHandle* family, std::string ts) {
+  ErrorText error;
+  rocksdb_increase_full_history_ts_low(HandleOf(this), ToC(family), ts.data(), ts.size(), error);
+  return error.status();
+}
+
+Status DB::GetFullHistoryTsLow(ColumnFamilyHandle* family, std::string* ts) {
+  size_t length = 0;
+  ErrorText error;
+  char* found = rocksdb_get_full_history_ts_low(HandleOf(this), ToC(family), &length, error);
+  *ts = Take(found, length);
+  return error.status();
+}
+
+Status DB::VerifyFileChecksums(const ReadOptions& options) {
+  ReadHandle read(options);
+  ErrorText error;
+  rocksdb_verify_file_checksums_with_options(HandleOf(this), read.get(), error);
+  return error.status();
 }
 
 ManagedSnapshot::ManagedSnapshot(DB* db) : db_(db), snapshot_(db->GetSnapshot()) {}
@@ -591,87 +700,6 @@ Status DBImpl::EnableFileDeletions() {
   ErrorText error;
   rocksdb_enable_file_deletions(db(), error);
   return error.status();
-}
-
-void DBImpl::GetLiveFilesMetaData(std::vector<LiveFileMetaData>* files) {
-  files->clear();
-  const rocksdb_livefiles_t* live = rocksdb_livefiles(db());
-  if (live == nullptr) return;
-  const int count = rocksdb_livefiles_count(live);
-  for (int i = 0; i < count; ++i) {
-    LiveFileMetaData file;
-    file.column_family_name = rocksdb_livefiles_column_family_name(live, i);
-    file.name = rocksdb_livefiles_name(live, i);
-    const bool has_slash = !file.name.empty() && file.name[0] == '/';
-    file.relative_filename = file.name.substr(has_slash ? 1 : 0);
-    file.name = "/" + file.relative_filename;
-    file.file_number = std::strtoull(file.relative_filename.c_str(), nullptr, 10);
-    file.file_type = kTableFile;
-    file.directory = rocksdb_livefiles_directory(live, i);
-    file.db_path = file.directory;
-    file.level = rocksdb_livefiles_level(live, i);
-    file.size = rocksdb_livefiles_size(live, i);
-    size_t length = 0;
-    const char* key = rocksdb_livefiles_smallestkey(live, i, &length);
-    file.smallestkey.assign(key, length);
-    key = rocksdb_livefiles_largestkey(live, i, &length);
-    file.largestkey.assign(key, length);
-    file.smallest_seqno = rocksdb_livefiles_smallest_seqno(live, i);
-    file.largest_seqno = rocksdb_livefiles_largest_seqno(live, i);
-    file.num_entries = rocksdb_livefiles_entries(live, i);
-    file.num_deletions = rocksdb_livefiles_deletions(live, i);
-    files->push_back(std::move(file));
-  }
-  rocksdb_livefiles_destroy(live);
-}
-
-namespace {
-
-SstFileMetaData ToCxx(rocksdb_sst_file_metadata_t* from) {
-  SstFileMetaData file;
-  file.relative_filename = Take(rocksdb_sst_file_metadata_get_relative_filename(from));
-  file.name = "/" + file.relative_filename;
-  file.file_number = std::strtoull(file.relative_filename.c_str(), nullptr, 10);
-  file.file_type = kTableFile;
-  file.directory = Take(rocksdb_sst_file_metadata_get_directory(from));
-  file.db_path = file.directory;
-  file.size = rocksdb_sst_file_metadata_get_size(from);
-  file.being_compacted = esker_sst_file_metadata_being_compacted(from) != 0;
-  size_t length = 0;
-  char* key = rocksdb_sst_file_metadata_get_smallestkey(from, &length);
-  file.smallestkey = Take(key, length);
-  key = rocksdb_sst_file_metadata_get_largestkey(from, &length);
-  file.largestkey = Take(key, length);
-  return file;
-}
-
-}  // namespace
-
-void DBImpl::GetColumnFamilyMetaData(ColumnFamilyHandle* family, ColumnFamilyMetaData* data) {
-  *data = ColumnFamilyMetaData();
-  Handle<rocksdb_column_family_metadata_t> from(
-      rocksdb_get_column_family_metadata_cf(db(), ToC(family)),
-      rocksdb_column_family_metadata_destroy);
-  if (from == nullptr) return;
-  data->size = rocksdb_column_family_metadata_get_size(from.get());
-  data->file_count = rocksdb_column_family_metadata_get_file_count(from.get());
-  data->name = Take(rocksdb_column_family_metadata_get_name(from.get()));
-  const size_t levels = rocksdb_column_family_metadata_get_level_count(from.get());
-  for (size_t i = 0; i < levels; ++i) {
-    Handle<rocksdb_level_metadata_t> level(
-        rocksdb_column_family_metadata_get_level_metadata(from.get(), i),
-        rocksdb_level_metadata_destroy);
-    std::vector<SstFileMetaData> files;
-    const size_t count = rocksdb_level_metadata_get_file_count(level.get());
-    for (size_t f = 0; f < count; ++f) {
-      Handle<rocksdb_sst_file_metadata_t> file(
-          rocksdb_level_metadata_get_sst_file_metadata(level.get(), f),
-          rocksdb_sst_file_metadata_destroy);
-      files.push_back(ToCxx(file.get()));
-    }
-    data->levels.emplace_back(rocksdb_level_metadata_get_level(level.get()),
-                              rocksdb_level_metadata_get_size(level.get()), std::move(files));
-  }
 }
 
 Status DBImpl::IngestExternalFile(ColumnFamilyHandle* family,

@@ -60,6 +60,7 @@ class DBImpl : public DB {
   using DB::DeleteRange;
   using DB::EnableFileDeletions;
   using DB::Flush;
+  using DB::FlushWAL;
   using DB::Get;
   using DB::GetApproximateSizes;
   using DB::GetColumnFamilyMetaData;

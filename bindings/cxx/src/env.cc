@@ -17,13 +17,16 @@
 #include <thread>
 
 #include "internal.h"
+#include "rocksdb/system_clock.h"
 
 namespace ROCKSDB_NAMESPACE {
 
 namespace fs = std::filesystem;
 
 Env::~Env() = default;
+EnvWrapper::~EnvWrapper() = default;
 Logger::~Logger() = default;
+SystemClock::~SystemClock() = default;
 
 namespace {
 
@@ -232,7 +235,67 @@ class SystemEnv : public Env {
   std::vector<std::thread> started_;
 };
 
+// Keeps the files of databases in memory. Time and threads are those of another environment.
+class MemoryEnv final : public EnvWrapper {
+ public:
+  explicit MemoryEnv(Env* base)
+      : EnvWrapper(base), handle_(rocksdb_create_mem_env(), rocksdb_env_destroy) {}
+  void* EskerHandle() const override { return handle_.get(); }
+
+#define ESKER_NO_FILES(NAME, ...) \
+  Status NAME(__VA_ARGS__) override { return Status::NotSupported("NewMemEnv: Env::" #NAME); }
+  ESKER_NO_FILES(FileExists, const std::string&)
+  ESKER_NO_FILES(GetChildren, const std::string&, std::vector<std::string>*)
+  ESKER_NO_FILES(GetChildrenFileAttributes, const std::string&, std::vector<FileAttributes>*)
+  ESKER_NO_FILES(DeleteFile, const std::string&)
+  ESKER_NO_FILES(CreateDir, const std::string&)
+  ESKER_NO_FILES(DeleteDir, const std::string&)
+  ESKER_NO_FILES(GetFileSize, const std::string&, uint64_t*)
+  ESKER_NO_FILES(GetFileModificationTime, const std::string&, uint64_t*)
+  ESKER_NO_FILES(RenameFile, const std::string&, const std::string&)
+  ESKER_NO_FILES(LinkFile, const std::string&, const std::string&)
+#undef ESKER_NO_FILES
+  Status CreateDirIfMissing(const std::string& dir) override {
+    ErrorText error;
+    rocksdb_create_dir_if_missing(handle_.get(), dir.c_str(), error);
+    return error.status();
+  }
+  Status GetTestDirectory(std::string* path) override {
+    *path = "/test";
+    return CreateDirIfMissing(*path);
+  }
+
+ private:
+  Handle<rocksdb_env_t> handle_;
+};
+
+class EnvClock final : public SystemClock {
+ public:
+  const char* Name() const override { return kDefaultName(); }
+  uint64_t NowMicros() override { return Env::Default()->NowMicros(); }
+  uint64_t NowNanos() override { return Env::Default()->NowNanos(); }
+  uint64_t CPUNanos() override { return Env::Default()->NowCPUNanos(); }
+  uint64_t CPUMicros() override { return CPUNanos() / 1000; }
+  void SleepForMicroseconds(int micros) override {
+    Env::Default()->SleepForMicroseconds(micros);
+  }
+  Status GetCurrentTime(int64_t* seconds) override {
+    return Env::Default()->GetCurrentTime(seconds);
+  }
+  std::string TimeToString(uint64_t seconds) override {
+    return Env::Default()->TimeToString(seconds);
+  }
+};
+
 }  // namespace
+
+Env* NewMemEnv(Env* base) { return new MemoryEnv(base == nullptr ? Env::Default() : base); }
+
+const std::shared_ptr<SystemClock>& SystemClock::Default() {
+  static const std::shared_ptr<SystemClock> clock = std::make_shared<EnvClock>();
+  return clock;
+}
+const std::shared_ptr<SystemClock>& Env::GetSystemClock() const { return SystemClock::Default(); }
 
 Env* Env::Default() {
   static SystemEnv* const env = new SystemEnv;

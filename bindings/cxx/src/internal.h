@@ -67,6 +67,9 @@ inline rocksdb_column_family_handle_t* ToC(ColumnFamilyHandle* family) {
              ? nullptr
              : static_cast<rocksdb_column_family_handle_t*>(family->EskerHandle());
 }
+inline rocksdb_t* HandleOf(DB* db) {
+  return db == nullptr ? nullptr : static_cast<rocksdb_t*>(db->EskerHandle());
+}
 inline const rocksdb_snapshot_t* ToC(const Snapshot* snapshot) {
   return snapshot == nullptr ? nullptr
                              : static_cast<const rocksdb_snapshot_t*>(snapshot->EskerHandle());

@@ -1,6 +1,8 @@
 // Classes that programs derive from, and the kinds of each that are built in.
 
+#include <atomic>
 #include <deque>
+#include <functional>
 
 #include "internal.h"
 #include "rocksdb/cache.h"
@@ -19,6 +21,8 @@
 #include "rocksdb/utilities/backup_engine.h"
 #include "rocksdb/utilities/checkpoint.h"
 #include "rocksdb/utilities/memory_util.h"
+#include "rocksdb/utilities/table_properties_collectors.h"
+#include "rocksdb/wal_filter.h"
 
 namespace ROCKSDB_NAMESPACE {
 
@@ -32,6 +36,14 @@ FilterPolicy::~FilterPolicy() = default;
 MemTableRepFactory::~MemTableRepFactory() = default;
 MergeOperator::~MergeOperator() = default;
 AssociativeMergeOperator::~AssociativeMergeOperator() = default;
+CompactOnDeletionCollectorFactory::~CompactOnDeletionCollectorFactory() = default;
+FileChecksumGenerator::~FileChecksumGenerator() = default;
+FileChecksumGenFactory::~FileChecksumGenFactory() = default;
+FilterBitsBuilder::~FilterBitsBuilder() = default;
+FilterBitsReader::~FilterBitsReader() = default;
+SstPartitioner::~SstPartitioner() = default;
+SstPartitionerFactory::~SstPartitionerFactory() = default;
+WalFilter::~WalFilter() = default;
 RateLimiter::~RateLimiter() = default;
 SliceTransform::~SliceTransform() = default;
 SstFileManager::~SstFileManager() = default;
@@ -221,7 +233,23 @@ const SliceTransform* NewNoopTransform() {
 
 // Filter policies.
 
+void* FilterPolicy::EskerNewHandle() const {
+  static const BlockBasedTableOptions plain;
+  const std::unique_ptr<FilterBitsBuilder> builder(
+      GetBuilderWithContext(FilterBuildingContext(plain)));
+  return builder == nullptr ? nullptr : builder->EskerNewHandle();
+}
+
 namespace {
+
+class BuiltInBits : public FilterBitsBuilder {
+ public:
+  explicit BuiltInBits(std::function<void*()> make) : make_(std::move(make)) {}
+  void* EskerNewHandle() const override { return make_(); }
+
+ private:
+  std::function<void*()> make_;
+};
 
 class BuiltInFilter : public FilterPolicy {
  public:
@@ -229,6 +257,9 @@ class BuiltInFilter : public FilterPolicy {
       : bits_(bits), is_ribbon_(is_ribbon), level_(level) {}
   const char* Name() const override { return is_ribbon_ ? "ribbonfilter" : "bloomfilter"; }
   const char* CompatibilityName() const override { return "rocksdb.BuiltinBloomFilter"; }
+  FilterBitsBuilder* GetBuilderWithContext(const FilterBuildingContext&) const override {
+    return new BuiltInBits([*this] { return EskerNewHandle(); });
+  }
   void* EskerNewHandle() const override {
     return is_ribbon_ ? rocksdb_filterpolicy_create_ribbon_hybrid(bits_, level_)
                       : rocksdb_filterpolicy_create_bloom_full(bits_);
@@ -302,6 +333,72 @@ MemTableRepFactory* NewHashLinkListRepFactory(size_t, size_t, int, bool, uint32_
   return new NamedMemtables("HashLinkListRepFactory");
 }
 
+// Rules for tables.
+
+namespace {
+
+class Crc32cFactory final : public FileChecksumGenFactory {
+ public:
+  const char* Name() const override { return "FileChecksumGenCrc32cFactory"; }
+  // The engine computes it.
+  std::unique_ptr<FileChecksumGenerator> CreateFileChecksumGenerator(
+      const FileChecksumGenContext&) override {
+    return nullptr;
+  }
+  void* EskerNewHandle() const override { return rocksdb_file_checksum_gen_crc32c_factory_create(); }
+};
+
+class FixedPrefixPartitions final : public SstPartitionerFactory {
+ public:
+  explicit FixedPrefixPartitions(size_t length) : length_(length) {}
+  const char* Name() const override { return "SstPartitionerFixedPrefixFactory"; }
+  // The engine asks none.
+  std::unique_ptr<SstPartitioner> CreatePartitioner(
+      const SstPartitioner::Context&) const override {
+    return nullptr;
+  }
+  void* EskerNewHandle() const override {
+    return rocksdb_sst_partitioner_fixed_prefix_factory_create(length_);
+  }
+
+ private:
+  size_t length_;
+};
+
+}  // namespace
+
+std::shared_ptr<FileChecksumGenFactory> GetFileChecksumGenCrc32cFactory() {
+  static const auto factory = std::make_shared<Crc32cFactory>();
+  return factory;
+}
+
+std::shared_ptr<SstPartitionerFactory> NewSstPartitionerFixedPrefixFactory(size_t length) {
+  return std::make_shared<FixedPrefixPartitions>(length);
+}
+
+TablePropertiesCollector* CompactOnDeletionCollectorFactory::CreateTablePropertiesCollector(
+    Context) {
+  return nullptr;
+}
+
+std::string CompactOnDeletionCollectorFactory::ToString() const {
+  return std::string(Name()) + " (Sliding window size = " + std::to_string(window_) +
+         " Deletion trigger = " + std::to_string(trigger_) +
+         " Deletion ratio = " + std::to_string(ratio_) + ")";
+}
+
+bool CompactOnDeletionCollectorFactory::EskerAddTo(void* options) const {
+  rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(
+      static_cast<rocksdb_options_t*>(options), window_, trigger_, ratio_, min_file_size_);
+  return true;
+}
+
+std::shared_ptr<CompactOnDeletionCollectorFactory> NewCompactOnDeletionCollectorFactory(
+    size_t window, size_t trigger, double ratio, uint64_t min_file_size) {
+  return std::make_shared<CompactOnDeletionCollectorFactory>(window, trigger, ratio,
+                                                             min_file_size);
+}
+
 // Caches.
 
 namespace {
@@ -321,13 +418,17 @@ class CacheImpl : public Cache {
     return rocksdb_cache_get_table_address_count(handle_);
   }
   bool HasStrictCapacityLimit() const override { return is_strict_; }
+  void SetStrictCapacityLimit(bool is_strict) override {
+    is_strict_ = is_strict;
+    esker_cache_set_strict_capacity_limit(handle_, is_strict ? 1 : 0);
+  }
   void DisownData() override { rocksdb_cache_disown_data(handle_); }
   void* EskerHandle() const override { return handle_; }
 
  private:
   const char* name_;
   rocksdb_cache_t* handle_;
-  bool is_strict_;
+  std::atomic<bool> is_strict_;
 };
 
 }  // namespace
@@ -339,16 +440,18 @@ std::shared_ptr<Cache> LRUCacheOptions::MakeSharedCache() const {
   if (num_shard_bits >= 0) {
     rocksdb_lru_cache_options_set_num_shard_bits(options.get(), num_shard_bits);
   }
-  rocksdb_cache_t* handle =
-      strict_capacity_limit ? rocksdb_cache_create_lru_with_strict_capacity_limit(capacity)
-                            : rocksdb_cache_create_lru_opts(options.get());
-  return std::make_shared<CacheImpl>("LRUCache", handle, strict_capacity_limit);
+  auto cache = std::make_shared<CacheImpl>("LRUCache", rocksdb_cache_create_lru_opts(options.get()),
+                                           strict_capacity_limit);
+  if (strict_capacity_limit) cache->SetStrictCapacityLimit(true);
+  return cache;
 }
 
 std::shared_ptr<Cache> HyperClockCacheOptions::MakeSharedCache() const {
   rocksdb_cache_t* handle = rocksdb_cache_create_hyper_clock(capacity, estimated_entry_charge);
   const char* name = estimated_entry_charge == 0 ? "AutoHyperClockCache" : "FixedHyperClockCache";
-  return std::make_shared<CacheImpl>(name, handle, strict_capacity_limit);
+  auto cache = std::make_shared<CacheImpl>(name, handle, strict_capacity_limit);
+  if (strict_capacity_limit) cache->SetStrictCapacityLimit(true);
+  return cache;
 }
 
 std::shared_ptr<Cache> NewLRUCache(size_t capacity, int num_shard_bits, bool is_strict,
@@ -465,6 +568,9 @@ size_t WriteBufferManager::memory_usage() const {
 }
 size_t WriteBufferManager::mutable_memtable_memory_usage() const {
   return rocksdb_write_buffer_manager_mutable_memtable_memory_usage(Buffers(handle_));
+}
+size_t WriteBufferManager::dummy_entries_in_cache_usage() const {
+  return rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(Buffers(handle_));
 }
 size_t WriteBufferManager::buffer_size() const {
   return rocksdb_write_buffer_manager_buffer_size(Buffers(handle_));

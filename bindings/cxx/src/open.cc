@@ -131,6 +131,19 @@ Status DB::OpenAsSecondary(const DBOptions& options, const std::string& path,
                   });
 }
 
+Status DB::OpenAndTrimHistory(const DBOptions& options, const std::string& path,
+                              const std::vector<ColumnFamilyDescriptor>& families,
+                              std::vector<ColumnFamilyHandle*>* handles, std::unique_ptr<DB>* db,
+                              std::string trim_ts) {
+  return OpenWith(Opening(options, families, path), handles, db,
+                  [&](Opening& opening, ErrorText& error) {
+                    return rocksdb_open_and_trim_history(
+                        opening.options(), opening.path(), opening.count(), opening.names(),
+                        opening.families(), opening.handles(), trim_ts.data(), trim_ts.size(),
+                        error);
+                  });
+}
+
 Status DB::Open(const Options& options, const std::string& path, DB** db) {
   std::unique_ptr<DB> opened;
   return Give(Open(options, path, &opened), std::move(opened), db);

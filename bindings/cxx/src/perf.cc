@@ -1,6 +1,7 @@
 // The figures that a thread keeps of itself.
 
 #include "internal.h"
+#include "rocksdb/iostats_context.h"
 #include "rocksdb/perf_context.h"
 
 namespace ROCKSDB_NAMESPACE {
@@ -30,22 +31,32 @@ PerfLevel GetPerfLevel() { return perf_level; }
 
 namespace {
 
-struct Filled : public PerfContext {
-  void Fill(rocksdb_perfcontext_t* from) {
+struct OfThread : public PerfContext {
+  OfThread() {
 #include "perf_context.inc"
   }
 };
 
+OfThread& ThreadFigures() {
+  thread_local OfThread context;
+  return context;
+}
+
 }  // namespace
 
-PerfContext* get_perf_context() {
-  thread_local Filled context;
-  context.Fill(Figures());
+uint64_t PerfFigure::Counted() const {
+  return number_ < 0 ? 0 : rocksdb_perfcontext_metric(Figures(), number_);
+}
+
+PerfContext* get_perf_context() { return &ThreadFigures(); }
+
+IOStatsContext* get_iostats_context() {
+  thread_local IOStatsContext context;
   return &context;
 }
 
 void PerfContext::Reset() {
-  rocksdb_perfcontext_reset(Figures());
+  if (this == &ThreadFigures()) rocksdb_perfcontext_reset(Figures());
   *this = PerfContext();
 }
 

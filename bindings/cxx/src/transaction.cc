@@ -8,6 +8,7 @@
 #include "lock_waits.h"
 #include "rocksdb/utilities/optimistic_transaction_db.h"
 #include "rocksdb/utilities/transaction_db.h"
+#include "rocksdb/utilities/write_batch_with_index.h"
 
 namespace ROCKSDB_NAMESPACE {
 
@@ -18,6 +19,30 @@ TransactionDB::~TransactionDB() = default;
 OptimisticTransactionDB::~OptimisticTransactionDB() = default;
 Transaction::~Transaction() = default;
 TransactionNotifier::~TransactionNotifier() = default;
+OccLockBuckets::~OccLockBuckets() = default;
+
+namespace {
+
+class Buckets final : public OccLockBuckets {
+ public:
+  explicit Buckets(rocksdb_optimistictransactiondb_lock_buckets_t* handle)
+      : handle_(handle, rocksdb_optimistictransactiondb_lock_buckets_destroy) {}
+  size_t ApproximateMemoryUsage() const override {
+    return rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(handle_.get());
+  }
+  void* EskerHandle() const override { return handle_.get(); }
+
+ private:
+  Handle<rocksdb_optimistictransactiondb_lock_buckets_t> handle_;
+};
+
+}  // namespace
+
+std::shared_ptr<OccLockBuckets> MakeSharedOccLockBuckets(size_t bucket_count,
+                                                         bool cache_aligned) {
+  return std::make_shared<Buckets>(rocksdb_optimistictransactiondb_lock_buckets_create(
+      bucket_count, cache_aligned ? 1 : 0));
+}
 
 Status Transaction::Get(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
                         std::string* value) {
@@ -35,6 +60,24 @@ Status Transaction::GetForUpdate(const ReadOptions& options, ColumnFamilyHandle*
   if (value == nullptr && status.IsNotFound()) return Status::OK();
   if (value != nullptr && status.ok()) value->assign(found.data(), found.size());
   return status;
+}
+
+std::vector<Status> Transaction::MultiGetForUpdate(
+    const ReadOptions& options, const std::vector<ColumnFamilyHandle*>& families,
+    const std::vector<Slice>& keys, std::vector<std::string>* values) {
+  std::vector<Status> statuses;
+  values->assign(keys.size(), std::string());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    ColumnFamilyHandle* family = i < families.size() ? families[i] : nullptr;
+    statuses.push_back(GetForUpdate(options, family, keys[i], &(*values)[i]));
+  }
+  return statuses;
+}
+
+std::vector<Status> Transaction::MultiGetForUpdate(const ReadOptions& options,
+                                                   const std::vector<Slice>& keys,
+                                                   std::vector<std::string>* values) {
+  return MultiGetForUpdate(options, std::vector<ColumnFamilyHandle*>(), keys, values);
 }
 
 std::vector<Status> Transaction::MultiGet(const ReadOptions& options,
@@ -95,6 +138,7 @@ class TransactionImpl : public Transaction {
   }
   ~TransactionImpl() override {
     DropSnapshot();
+    changes_.reset();
     named_->Remove(GetName(), this);
     rocksdb_transaction_destroy(handle_);
   }
@@ -102,6 +146,7 @@ class TransactionImpl : public Transaction {
   void Restart(rocksdb_transaction_t* handle, const WriteOptions& options,
                bool detects_deadlocks) {
     DropSnapshot();
+    changes_.reset();
     handle_ = handle;
     // Other threads ask what it waits for; they do not use the handle.
     id_ = esker_transaction_id(handle);
@@ -184,27 +229,33 @@ class TransactionImpl : public Transaction {
     return NewHandleIterator(handle);
   }
 
-  Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value, bool) override {
-    ErrorText error;
-    rocksdb_transaction_put_cf(handle_, ToC(family), key.data(), key.size(), value.data(),
-                               value.size(), error);
-    return Notified(error.status());
+  Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value,
+             bool assume_tracked) override {
+    return Change(family, esker_change_put, Tracking(assume_tracked), key, value);
   }
-  Status Merge(ColumnFamilyHandle* family, const Slice& key, const Slice& value, bool) override {
-    ErrorText error;
-    rocksdb_transaction_merge_cf(handle_, ToC(family), key.data(), key.size(), value.data(),
-                                 value.size(), error);
-    return Notified(error.status());
+  Status Merge(ColumnFamilyHandle* family, const Slice& key, const Slice& value,
+               bool assume_tracked) override {
+    return Change(family, esker_change_merge, Tracking(assume_tracked), key, value);
   }
-  Status Delete(ColumnFamilyHandle* family, const Slice& key, bool) override {
-    ErrorText error;
-    rocksdb_transaction_delete_cf(handle_, ToC(family), key.data(), key.size(), error);
-    return Notified(error.status());
+  Status Delete(ColumnFamilyHandle* family, const Slice& key, bool assume_tracked) override {
+    return Change(family, esker_change_delete, Tracking(assume_tracked), key);
   }
-  Status SingleDelete(ColumnFamilyHandle* family, const Slice& key, bool) override {
-    ErrorText error;
-    esker_transaction_single_delete_cf(handle_, ToC(family), key.data(), key.size(), error);
-    return Notified(error.status());
+  Status SingleDelete(ColumnFamilyHandle* family, const Slice& key,
+                      bool assume_tracked) override {
+    return Change(family, esker_change_single_delete, Tracking(assume_tracked), key);
+  }
+  Status PutUntracked(ColumnFamilyHandle* family, const Slice& key, const Slice& value) override {
+    return Change(family, esker_change_put, esker_key_untracked, key, value);
+  }
+  Status MergeUntracked(ColumnFamilyHandle* family, const Slice& key,
+                        const Slice& value) override {
+    return Change(family, esker_change_merge, esker_key_untracked, key, value);
+  }
+  Status DeleteUntracked(ColumnFamilyHandle* family, const Slice& key) override {
+    return Change(family, esker_change_delete, esker_key_untracked, key);
+  }
+  Status SingleDeleteUntracked(ColumnFamilyHandle* family, const Slice& key) override {
+    return Change(family, esker_change_single_delete, esker_key_untracked, key);
   }
   void PutLogData(const Slice& blob) override {
     rocksdb_transaction_put_log_data(handle_, blob.data(), blob.size());
@@ -220,6 +271,21 @@ class TransactionImpl : public Transaction {
     return error.status();
   }
 
+  WriteBatchWithIndex* GetWriteBatch() override {
+    if (changes_ == nullptr) {
+      changes_ = std::make_unique<WriteBatchWithIndex>(
+          static_cast<void*>(rocksdb_transaction_get_writebatch_wi(handle_)));
+    }
+    return changes_.get();
+  }
+  Status SetReadTimestampForValidation(TxnTimestamp ts) override {
+    rocksdb_transaction_set_read_timestamp_for_validation(handle_, ts);
+    return Status::OK();
+  }
+  Status SetCommitTimestamp(TxnTimestamp ts) override {
+    rocksdb_transaction_set_commit_timestamp(handle_, ts);
+    return Status::OK();
+  }
   WriteBatch* GetCommitTimeWriteBatch() override {
     if (at_commit_ == nullptr) {
       at_commit_ = std::make_unique<WriteBatch>(esker_transaction_commit_time_batch(handle_),
@@ -262,6 +328,16 @@ class TransactionImpl : public Transaction {
   bool IsDeadlockDetect() const override { return detects_deadlocks_; }
 
  private:
+  static int Tracking(bool assume_tracked) {
+    return assume_tracked ? esker_key_assumed : esker_key_tracked;
+  }
+  Status Change(ColumnFamilyHandle* family, int kind, int tracking, const Slice& key,
+                const Slice& value = Slice()) {
+    ErrorText error;
+    esker_transaction_change_cf(handle_, ToC(family), kind, tracking, key.data(), key.size(),
+                                value.data(), value.size(), error);
+    return Notified(error.status());
+  }
   Status Call(void (*call)(rocksdb_transaction_t*, char**)) {
     ErrorText error;
     call(handle_, error);
@@ -286,6 +362,7 @@ class TransactionImpl : public Transaction {
   TransactionID id_ = 0;
   std::shared_ptr<NamedTransactions> named_;
   std::unique_ptr<WriteBatch> at_commit_;
+  std::unique_ptr<WriteBatchWithIndex> changes_;
   WriteOptions options_;
   bool detects_deadlocks_ = false;
   std::chrono::steady_clock::time_point began_;
@@ -329,6 +406,13 @@ class LockingDB final : public TransactionDB {
     esker_transactiondb_single_delete_cf(handle_, write.get(), ToC(family), key.data(),
                                          key.size(), error);
     return error.status();
+  }
+  Status Delete(const WriteOptions&, ColumnFamilyHandle*, const Slice&, const Slice&) override {
+    return Status::NotSupported("TransactionDB::Delete with a timestamp");
+  }
+  Status SingleDelete(const WriteOptions&, ColumnFamilyHandle*, const Slice&,
+                      const Slice&) override {
+    return Status::NotSupported("TransactionDB::SingleDelete with a timestamp");
   }
   Status DeleteRange(const WriteOptions&, ColumnFamilyHandle*, const Slice&,
                      const Slice&) override {

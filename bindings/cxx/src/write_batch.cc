@@ -29,6 +29,36 @@ Status WriteBatchBase::Delete(const SliceParts& key) {
   std::string buffer;
   return Delete(Slice(key, &buffer));
 }
+Status WriteBatchBase::Merge(ColumnFamilyHandle* family, const SliceParts& key,
+                             const SliceParts& value) {
+  std::string key_buffer;
+  std::string value_buffer;
+  return Merge(family, Slice(key, &key_buffer), Slice(value, &value_buffer));
+}
+Status WriteBatchBase::Merge(const SliceParts& key, const SliceParts& value) {
+  std::string key_buffer;
+  std::string value_buffer;
+  return Merge(Slice(key, &key_buffer), Slice(value, &value_buffer));
+}
+Status WriteBatchBase::SingleDelete(ColumnFamilyHandle* family, const SliceParts& key) {
+  std::string buffer;
+  return SingleDelete(family, Slice(key, &buffer));
+}
+Status WriteBatchBase::SingleDelete(const SliceParts& key) {
+  std::string buffer;
+  return SingleDelete(Slice(key, &buffer));
+}
+Status WriteBatchBase::DeleteRange(ColumnFamilyHandle* family, const SliceParts& begin,
+                                   const SliceParts& end) {
+  std::string begin_buffer;
+  std::string end_buffer;
+  return DeleteRange(family, Slice(begin, &begin_buffer), Slice(end, &end_buffer));
+}
+Status WriteBatchBase::DeleteRange(const SliceParts& begin, const SliceParts& end) {
+  std::string begin_buffer;
+  std::string end_buffer;
+  return DeleteRange(Slice(begin, &begin_buffer), Slice(end, &end_buffer));
+}
 
 namespace {
 
@@ -87,6 +117,16 @@ Status WriteBatch::Put(ColumnFamilyHandle* family, const Slice& key, const Slice
                        const Slice& value) {
   rocksdb_writebatch_put_cf_with_ts(Of(handle_), ToC(family), key.data(), key.size(), ts.data(),
                                     ts.size(), value.data(), value.size());
+  return Status::OK();
+}
+Status WriteBatch::Delete(ColumnFamilyHandle* family, const Slice& key, const Slice& ts) {
+  rocksdb_writebatch_delete_cf_with_ts(Of(handle_), ToC(family), key.data(), key.size(),
+                                       ts.data(), ts.size());
+  return Status::OK();
+}
+Status WriteBatch::SingleDelete(ColumnFamilyHandle* family, const Slice& key, const Slice& ts) {
+  rocksdb_writebatch_singledelete_cf_with_ts(Of(handle_), ToC(family), key.data(), key.size(),
+                                             ts.data(), ts.size());
   return Status::OK();
 }
 Status WriteBatch::Merge(ColumnFamilyHandle* family, const Slice& key, const Slice& value) {
@@ -148,6 +188,28 @@ Status WriteBatch::VerifyChecksum() const {
   ErrorText error;
   rocksdb_writebatch_verify_checksum(Of(handle_), error);
   return error.status();
+}
+
+namespace {
+
+using SizeOf = std::function<size_t(uint32_t)>;
+
+size_t AskSize(void* state, uint32_t family) noexcept {
+  return MustNotThrow("WriteBatch::UpdateTimestamps",
+                      [&] { return (*static_cast<const SizeOf*>(state))(family); });
+}
+
+}  // namespace
+
+Status WriteBatch::UpdateTimestamps(const Slice& ts, std::function<size_t(uint32_t)> size_of) {
+  ErrorText error;
+  rocksdb_writebatch_update_timestamps(Of(handle_), ts.data(), ts.size(), &size_of, AskSize,
+                                       error);
+  if (!error.ok() || indexed_ == nullptr) return error.status();
+  ErrorText of_index;
+  rocksdb_writebatch_wi_update_timestamps(static_cast<rocksdb_writebatch_wi_t*>(indexed_),
+                                          ts.data(), ts.size(), &size_of, AskSize, of_index);
+  return of_index.status();
 }
 
 const std::string& WriteBatch::Data() const {
@@ -342,7 +404,13 @@ WriteBatchWithIndex::WriteBatchWithIndex(const Comparator* order, size_t reserve
                                                            protection_bytes_per_key);
   if (own != nullptr) rocksdb_comparator_destroy(own);
 }
-WriteBatchWithIndex::~WriteBatchWithIndex() { rocksdb_writebatch_wi_destroy(Indexed(handle_)); }
+WriteBatchWithIndex::~WriteBatchWithIndex() {
+  if (is_lent_) {
+    rocksdb_free(handle_);
+  } else {
+    rocksdb_writebatch_wi_destroy(Indexed(handle_));
+  }
+}
 
 Status WriteBatchWithIndex::Put(ColumnFamilyHandle* family, const Slice& key,
                                 const Slice& value) {
@@ -396,6 +464,7 @@ WriteBatch* WriteBatchWithIndex::GetWriteBatch() {
   size_t size = 0;
   const char* bytes = rocksdb_writebatch_wi_data(Indexed(handle_), &size);
   copy_ = std::make_unique<WriteBatch>(std::string(bytes, size));
+  copy_->indexed_ = handle_;
   return copy_.get();
 }
 void WriteBatchWithIndex::SetSavePoint() {

@@ -92,6 +92,34 @@ void Snapshots(TransactionDB* db) {
   CHECK_OK(txn->Rollback());
 }
 
+// Keys that are assumed to be tracked have to be; untracked ones are locked and not validated.
+void Tracked(TransactionDB* db) {
+  TransactionOptions with;
+  with.set_snapshot = true;
+  std::unique_ptr<Transaction> txn(db->BeginTransaction(WriteOptions(), with));
+  ColumnFamilyHandle* family = db->DefaultColumnFamily();
+  CHECK(txn->Put(family, "t", "1", true).IsInvalidArgument());
+  CHECK(txn->Delete(family, "t", true).IsInvalidArgument());
+  CHECK(txn->SingleDelete(family, "t", true).IsInvalidArgument());
+  CHECK(txn->GetNumKeys() == 0);
+  CHECK_OK(txn->GetForUpdate(ReadOptions(), "t", static_cast<std::string*>(nullptr)));
+  CHECK_OK(txn->Put(family, "t", "1", true));
+  CHECK(txn->GetNumKeys() == 1);
+  // Written outside after the snapshot: a conflict, unless nobody looks.
+  CHECK_OK(db->Put(WriteOptions(), "u", "outside"));
+  CHECK(txn->Put("u", "inside").IsBusy());
+  CHECK_OK(txn->PutUntracked("u", "inside"));
+  CHECK_OK(txn->DeleteUntracked("v"));
+  CHECK_OK(txn->SingleDeleteUntracked("w"));
+  std::unique_ptr<Transaction> other(db->BeginTransaction(WriteOptions()));
+  other->SetLockTimeout(1);
+  CHECK(other->Put("u", "other").IsTimedOut());
+  CHECK_OK(txn->Commit());
+  std::string value;
+  CHECK_OK(db->Get(ReadOptions(), "u", &value));
+  CHECK(value == "inside");
+}
+
 void Prepared(const std::string& path) {
   TransactionDB* db = nullptr;
   CHECK_OK(TransactionDB::Open(Creating(), TransactionDBOptions(), path, &db));
@@ -298,6 +326,7 @@ int main() {
                                &db));
   Locks(db);
   Snapshots(db);
+  Tracked(db);
   Deadlocks(db);
   CommitTimeBatch(db);
   for (ColumnFamilyHandle* handle : handles) delete handle;

@@ -13,7 +13,8 @@ pub use lock_waits::*;
 pub use options::*;
 pub use transaction::*;
 
-use crate::boundary::{call, given, last_error, quiet, shared, tell_pair, text};
+use crate::boundary::{attempt, call, exclusive, given, last_error, quiet, shared};
+use crate::boundary::{tell_pair, text};
 use crate::db::{bound, database, with_family};
 use crate::*;
 use std::ffi::{c_char, c_uchar, c_void};
@@ -81,6 +82,34 @@ pub extern "C" fn esker_sst_file_metadata_being_compacted(
     file: *const rocksdb_sst_file_metadata_t,
 ) -> c_uchar {
     figure(0, || Some(c_uchar::from(given(file)?.meta.being_compacted)))
+}
+
+/// Gives `batch` the records of `from`, and takes away what it had.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_writebatch_assign(
+    batch: *mut rocksdb_writebatch_t,
+    from: *const rocksdb_writebatch_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        let from = shared(from)?;
+        from.check()?;
+        let records = from.batch.clone();
+        exclusive(batch)?.replace(records);
+        Ok(())
+    });
+}
+
+/// Has inserts fail when the cache is full, or lets it grow beyond its capacity then.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_cache_set_strict_capacity_limit(
+    cache: *mut rocksdb_cache_t,
+    strict: c_uchar,
+) {
+    attempt((), || {
+        shared(cache)?.cache.set_strict_capacity_limit(strict != 0);
+        Ok(())
+    });
 }
 
 /// Passes each named value of a property to `each`; 0 for a property that has none.

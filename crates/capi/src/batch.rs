@@ -34,6 +34,12 @@ impl rocksdb_writebatch_t {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
+    /// Has these records instead of its own.
+    pub(crate) fn replace(&mut self, records: WriteBatch) {
+        self.batch = records;
+        self.failed = None;
+    }
+
     /// Forgets it.
     pub(crate) fn forget_failure(&mut self) {
         self.failed = None;

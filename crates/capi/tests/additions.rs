@@ -88,7 +88,36 @@ fn null_is_an_invalid_argument() {
         esker_compactionfiltercontext_column_family_id(null()),
         u32::MAX
     );
+    invalid(|e| esker_writebatch_assign(null_mut(), null(), e));
+    invalid(|e| esker_transaction_change_cf(null_mut(), null(), 0, 0, name, 1, name, 1, e));
+    esker_cache_set_strict_capacity_limit(null_mut(), 1);
     assert_eq!(esker_interface_version(), ESKER_INTERFACE_VERSION as u32);
+}
+
+#[test]
+fn a_batch_takes_the_records_of_another() {
+    let (from, to) = (rocksdb_writebatch_create(), rocksdb_writebatch_create());
+    rocksdb_writebatch_put(from, at("a"), 1, at("one"), 3);
+    rocksdb_writebatch_delete(from, at("b"), 1);
+    rocksdb_writebatch_put(to, at("c"), 1, at("gone"), 4);
+    fine(|e| esker_writebatch_assign(to, from, e));
+    let data = |batch| {
+        let mut size = 0;
+        let bytes = rocksdb_writebatch_data(batch, &raw mut size);
+        // SAFETY: the batch lends that many bytes until it changes.
+        unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size).to_vec() }
+    };
+    assert_eq!(data(to), data(from));
+    // Bytes that are no batch: the records stay, and the error is told.
+    let bad = rocksdb_writebatch_create_from(at("short"), 5);
+    let mut e = null_mut();
+    esker_writebatch_assign(to, bad, &raw mut e);
+    assert!(!e.is_null());
+    rocksdb_free(e.cast());
+    assert_eq!(data(to), data(from));
+    rocksdb_writebatch_destroy(bad);
+    rocksdb_writebatch_destroy(from);
+    rocksdb_writebatch_destroy(to);
 }
 
 #[test]

@@ -384,12 +384,14 @@ functions! {
     esker_options_take_ticker(H, u32) -> u64;
     esker_current_options(H, H, E) -> H;
     esker_compact_range_cf(H, H, H, T, usize, T, usize, E);
+    esker_writebatch_assign(H, H, E);
     esker_iter_entry(H) -> *const [LentSlice; 2];
     esker_resume(H, E);
     esker_backup_engine_delete_backup(H, u32, E);
     esker_map_property_cf(H, H, T, *mut c_void, NamedValue, E) -> c_uchar;
     esker_compactionfilter_create(*mut c_void, Destroy, FilterDecision, Name) -> H;
     esker_transaction_single_delete_cf(H, H, T, usize, E);
+    esker_transaction_change_cf(H, H, c_int, c_int, T, usize, T, usize, E);
     esker_transaction_undo_get_for_update_cf(H, H, T, usize, E);
     esker_transaction_pop_savepoint(H, E);
     esker_transaction_set_snapshot(H, E);

@@ -189,7 +189,10 @@ fn skipped(
     phases: &[String],
 ) -> io::Result<(BTreeMap<String, Verdict>, Findings)> {
     let path = request.root.join("crates/capi/tests/c_test_skip.txt");
-    let list = SkipList::read(&path)?;
+    let mut list = SkipList::read(&path)?;
+    if let Some(more) = &request.skip {
+        list.extend(SkipList::read(more)?);
+    }
     let findings = list.unknown(phases);
     let mut skip = BTreeMap::new();
     for phase in phases {

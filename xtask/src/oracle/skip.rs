@@ -32,6 +32,11 @@ impl SkipList {
         Ok(SkipList { reasons })
     }
 
+    /// Takes the names of another list in.
+    pub(super) fn extend(&mut self, other: SkipList) {
+        self.reasons.extend(other.reasons);
+    }
+
     pub(super) fn reason(&self, name: &str) -> Option<&str> {
         let found = self.reasons.iter().find(|entry| covers(entry.0, name));
         found.map(|(_, reason)| reason.as_str())

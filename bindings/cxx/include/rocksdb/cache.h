@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
+#include "rocksdb/memory_allocator.h"
 #include "rocksdb/rocksdb_namespace.h"
 
 namespace ROCKSDB_NAMESPACE {
 
-class MemoryAllocator;
 class SecondaryCache;
 
 enum CacheMetadataChargePolicy { kDontChargeCacheMetadata, kFullChargeCacheMetadata };
@@ -29,6 +29,7 @@ class Cache {
   virtual size_t GetOccupancyCount() const { return 0; }
   virtual size_t GetTableAddressCount() const { return 0; }
   virtual bool HasStrictCapacityLimit() const { return false; }
+  virtual void SetStrictCapacityLimit(bool) {}
   virtual void DisownData() {}
   // The object of the C interface; null for a cache of the application's own, which is refused.
   virtual void* EskerHandle() const { return nullptr; }

@@ -12,8 +12,6 @@
 
 namespace ROCKSDB_NAMESPACE {
 
-enum class TableFileCreationReason { kFlush, kCompaction, kRecovery, kMisc };
-
 // Decides about each entry. An exception ends the process: there is nobody to tell.
 class CompactionFilter : public Customizable {
  public:

@@ -12,11 +12,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "rocksdb/block_cache_trace_writer.h"
 #include "rocksdb/iterator.h"
 #include "rocksdb/listener.h"
 #include "rocksdb/metadata.h"
 #include "rocksdb/options.h"
 #include "rocksdb/snapshot.h"
+#include "rocksdb/sst_file_writer.h"
 #include "rocksdb/table.h"
 #include "rocksdb/transaction_log.h"
 #include "rocksdb/types.h"
@@ -33,6 +35,7 @@ struct WriteOptions;
 struct FlushOptions;
 class WriteBatch;
 class Env;
+class Replayer;
 
 extern const std::string kDefaultColumnFamilyName;
 
@@ -126,6 +129,19 @@ class DB {
                                 const std::vector<ColumnFamilyDescriptor>& families,
                                 std::vector<ColumnFamilyHandle*>* handles,
                                 std::unique_ptr<DB>* db);
+  // Opens without the versions of entries that are newer than `trim_ts`, and deletes them.
+  static Status OpenAndTrimHistory(const DBOptions& options, const std::string& path,
+                                   const std::vector<ColumnFamilyDescriptor>& families,
+                                   std::vector<ColumnFamilyHandle*>* handles,
+                                   std::unique_ptr<DB>* db, std::string trim_ts);
+  // Not supported: compactions of another process.
+  static Status OpenAndCompact(const std::string& path, const std::string& output_dir,
+                               const std::string& input, std::string* output,
+                               const CompactionServiceOptionsOverride& options);
+  static Status OpenAndCompact(const OpenAndCompactOptions& options, const std::string& path,
+                               const std::string& output_dir, const std::string& input,
+                               std::string* output,
+                               const CompactionServiceOptionsOverride& override_options);
   // The same for programs of RocksDB 10 and before, which delete what they get.
   static Status Open(const Options& options, const std::string& path, DB** db);
   static Status Open(const DBOptions& options, const std::string& path,
@@ -161,6 +177,12 @@ class DB {
                                       std::vector<ColumnFamilyHandle*>* handles);
   virtual Status CreateColumnFamilies(const std::vector<ColumnFamilyDescriptor>& families,
                                       std::vector<ColumnFamilyHandle*>* handles);
+  // A family of the tables that Checkpoint::ExportColumnFamily() made.
+  virtual Status CreateColumnFamilyWithImport(const ColumnFamilyOptions& options,
+                                              const std::string& name,
+                                              const ImportColumnFamilyOptions& import_options,
+                                              const ExportImportFilesMetaData& files,
+                                              ColumnFamilyHandle** handle);
   virtual Status DropColumnFamily(ColumnFamilyHandle* family) = 0;
   virtual Status DropColumnFamilies(const std::vector<ColumnFamilyHandle*>& families);
   virtual Status DestroyColumnFamilyHandle(ColumnFamilyHandle* family);
@@ -177,6 +199,19 @@ class DB {
                         const Slice& key) = 0;
   virtual Status Delete(const WriteOptions& options, const Slice& key) {
     return Delete(options, DefaultColumnFamily(), key);
+  }
+  Status Put(const WriteOptions& options, const Slice& key, const Slice& ts, const Slice& value) {
+    return Put(options, DefaultColumnFamily(), key, ts, value);
+  }
+  virtual Status Delete(const WriteOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                        const Slice& ts);
+  Status Delete(const WriteOptions& options, const Slice& key, const Slice& ts) {
+    return Delete(options, DefaultColumnFamily(), key, ts);
+  }
+  virtual Status SingleDelete(const WriteOptions& options, ColumnFamilyHandle* family,
+                              const Slice& key, const Slice& ts);
+  Status SingleDelete(const WriteOptions& options, const Slice& key, const Slice& ts) {
+    return SingleDelete(options, DefaultColumnFamily(), key, ts);
   }
   virtual Status SingleDelete(const WriteOptions& options, ColumnFamilyHandle* family,
                               const Slice& key) = 0;
@@ -209,6 +244,12 @@ class DB {
   Status Get(const ReadOptions& options, const Slice& key, PinnableSlice* value) {
     return Get(options, DefaultColumnFamily(), key, value);
   }
+  Status Get(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
+             std::string* value, std::string* timestamp);
+  Status Get(const ReadOptions& options, const Slice& key, std::string* value,
+             std::string* timestamp) {
+    return Get(options, DefaultColumnFamily(), key, value, timestamp);
+  }
 
   // One family for each key; null for the default family.
   virtual void MultiGet(const ReadOptions& options, size_t count, ColumnFamilyHandle** families,
@@ -223,6 +264,21 @@ class DB {
   std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<Slice>& keys,
                                std::vector<std::string>* values);
 
+  // With the timestamps of what was found.
+  virtual void MultiGet(const ReadOptions& options, size_t count, ColumnFamilyHandle** families,
+                        const Slice* keys, PinnableSlice* values, std::string* timestamps,
+                        Status* statuses, bool sorted_input = false);
+  std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<Slice>& keys,
+                               std::vector<std::string>* values,
+                               std::vector<std::string>* timestamps);
+
+  // The timestamp to look at, if it is not null.
+  bool KeyMayExist(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                   std::string* value, std::string* timestamp, bool* value_found);
+  bool KeyMayExist(const ReadOptions& options, const Slice& key, std::string* value,
+                   std::string* timestamp, bool* value_found) {
+    return KeyMayExist(options, DefaultColumnFamily(), key, value, timestamp, value_found);
+  }
   virtual bool KeyMayExist(const ReadOptions& options, ColumnFamilyHandle* family,
                            const Slice& key, std::string* value, bool* value_found = nullptr) = 0;
   bool KeyMayExist(const ReadOptions& options, const Slice& key, std::string* value,
@@ -258,10 +314,15 @@ class DB {
   virtual Status GetApproximateSizes(const SizeApproximationOptions& options,
                                      ColumnFamilyHandle* family, const Range* ranges, int count,
                                      uint64_t* sizes) = 0;
+  enum class SizeApproximationFlags : uint8_t {
+    NONE = 0,
+    INCLUDE_MEMTABLES = 1 << 0,
+    INCLUDE_FILES = 1 << 1,
+    INCLUDE_BLOB_FILES = 1 << 2
+  };
   Status GetApproximateSizes(ColumnFamilyHandle* family, const Range* ranges, int count,
-                             uint64_t* sizes) {
-    return GetApproximateSizes(SizeApproximationOptions(), family, ranges, count, sizes);
-  }
+                             uint64_t* sizes,
+                             SizeApproximationFlags flags = SizeApproximationFlags::INCLUDE_FILES);
   Status GetApproximateSizes(const Range* ranges, int count, uint64_t* sizes) {
     return GetApproximateSizes(DefaultColumnFamily(), ranges, count, sizes);
   }
@@ -285,6 +346,15 @@ class DB {
                         outputs, info);
   }
   virtual Status WaitForCompact(const WaitForCompactOptions& options) = 0;
+  // Marks the tables of a range for compaction. A null key is the end of all keys.
+  virtual Status SuggestCompactRange(ColumnFamilyHandle* family, const Slice* begin,
+                                     const Slice* end);
+  virtual Status PromoteL0(ColumnFamilyHandle*, int /*target_level*/) {
+    return Status::NotSupported("DB::PromoteL0");
+  }
+  // Running compactions end without a result, and none begins before the second call.
+  virtual void AbortAllCompactions();
+  virtual void ResumeAllCompactions();
   virtual Status PauseBackgroundWork() = 0;
   virtual Status ContinueBackgroundWork() = 0;
   virtual void DisableManualCompaction() = 0;
@@ -308,8 +378,14 @@ class DB {
   virtual Status Flush(const FlushOptions& options,
                        const std::vector<ColumnFamilyHandle*>& families) = 0;
   virtual Status FlushWAL(bool sync) = 0;
+  Status FlushWAL(const FlushWALOptions& options) { return FlushWAL(options.sync); }
   virtual Status SyncWAL() { return FlushWAL(true); }
   virtual SequenceNumber GetLatestSequenceNumber() const = 0;
+  // Versions older than `ts` may go.
+  virtual Status IncreaseFullHistoryTsLow(ColumnFamilyHandle* family, std::string ts);
+  virtual Status GetFullHistoryTsLow(ColumnFamilyHandle* family, std::string* ts);
+  virtual Status GetSortedWalFiles(VectorWalPtr& files);
+  virtual Status GetCurrentWalFile(std::unique_ptr<WalFile>* file);
   // What was written from `sequence` on, as far as logs are kept.
   virtual Status GetUpdatesSince(SequenceNumber sequence,
                                  std::unique_ptr<TransactionLogIterator>* iterator,
@@ -324,6 +400,16 @@ class DB {
   void GetColumnFamilyMetaData(ColumnFamilyMetaData* data) {
     GetColumnFamilyMetaData(DefaultColumnFamily(), data);
   }
+  virtual void GetColumnFamilyMetaData(ColumnFamilyHandle* family,
+                                       const GetColumnFamilyMetaDataOptions& options,
+                                       ColumnFamilyMetaData* data);
+  void GetColumnFamilyMetaData(const GetColumnFamilyMetaDataOptions& options,
+                               ColumnFamilyMetaData* data) {
+    GetColumnFamilyMetaData(DefaultColumnFamily(), options, data);
+  }
+  // The files of a copy of the database as it is now.
+  virtual Status GetLiveFilesStorageInfo(const LiveFilesStorageInfoOptions& options,
+                                         std::vector<LiveFileStorageInfo>* files);
   virtual Status IngestExternalFile(ColumnFamilyHandle* family,
                                     const std::vector<std::string>& files,
                                     const IngestExternalFileOptions& options) = 0;
@@ -335,9 +421,32 @@ class DB {
                                      size_t count, bool include_end = true) = 0;
   virtual Status VerifyChecksum(const ReadOptions& options) = 0;
   Status VerifyChecksum() { return VerifyChecksum(ReadOptions()); }
+  virtual Status VerifyFileChecksums(const ReadOptions& options);
   virtual Status GetDbIdentity(std::string& identity) const = 0;
   virtual Status TryCatchUpWithPrimary() {
     return Status::NotSupported("Supported only by secondary instance");
+  }
+
+  // Traces are not supported.
+  virtual Status StartTrace(const TraceOptions&, std::unique_ptr<TraceWriter>&&) {
+    return Status::NotSupported("DB::StartTrace");
+  }
+  virtual Status EndTrace() { return Status::NotSupported("DB::EndTrace"); }
+  virtual Status StartIOTrace(const TraceOptions&, std::unique_ptr<TraceWriter>&&) {
+    return Status::NotSupported("DB::StartIOTrace");
+  }
+  virtual Status EndIOTrace() { return Status::NotSupported("DB::EndIOTrace"); }
+  virtual Status StartBlockCacheTrace(const TraceOptions&, std::unique_ptr<TraceWriter>&&) {
+    return Status::NotSupported("DB::StartBlockCacheTrace");
+  }
+  virtual Status StartBlockCacheTrace(const BlockCacheTraceOptions&,
+                                      std::unique_ptr<BlockCacheTraceWriter>&&) {
+    return Status::NotSupported("DB::StartBlockCacheTrace");
+  }
+  virtual Status EndBlockCacheTrace() { return Status::NotSupported("DB::EndBlockCacheTrace"); }
+  virtual Status NewDefaultReplayer(const std::vector<ColumnFamilyHandle*>&,
+                                    std::unique_ptr<TraceReader>&&, std::unique_ptr<Replayer>*) {
+    return Status::NotSupported("DB::NewDefaultReplayer");
   }
 
   virtual const std::string& GetName() const = 0;

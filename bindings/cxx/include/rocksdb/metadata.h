@@ -21,6 +21,12 @@ struct FileStorageInfo {
   std::string file_checksum_func_name;
 };
 
+// A file of a copy of the database. Of some files the first bytes count, or other contents.
+struct LiveFileStorageInfo : public FileStorageInfo {
+  std::string replacement_contents;
+  bool trim_to_size = false;
+};
+
 struct SstFileMetaData : public FileStorageInfo {
   // As in `relative_filename`, with a slash before it.
   std::string name;
@@ -50,6 +56,22 @@ struct LevelMetaData {
   const int level;
   const uint64_t size;
   const std::vector<SstFileMetaData> files;
+};
+
+// What to leave out of the metadata. A level of -1 stands for all.
+struct GetColumnFamilyMetaDataOptions {
+  GetColumnFamilyMetaDataOptions() = default;
+  GetColumnFamilyMetaDataOptions(const OptSlice& start, const OptSlice& end, int of_level = -1)
+      : range(start, end), level(of_level) {}
+
+  RangeOpt range;
+  int level = -1;
+};
+
+// The files of a family that was exported, and the name of its order.
+struct ExportImportFilesMetaData {
+  std::string db_comparator_name;
+  std::vector<LiveFileMetaData> files;
 };
 
 struct ColumnFamilyMetaData {

@@ -17,9 +17,13 @@
 #include "rocksdb/advanced_options.h"
 #include "rocksdb/comparator.h"
 #include "rocksdb/compression_type.h"
+#include "rocksdb/compaction_service.h"
 #include "rocksdb/customizable.h"
+#include "rocksdb/data_structure.h"
 #include "rocksdb/env.h"
+#include "rocksdb/file_checksum.h"
 #include "rocksdb/rate_limiter.h"
+#include "rocksdb/sst_partitioner.h"
 #include "rocksdb/status.h"
 #include "rocksdb/types.h"
 #include "rocksdb/universal_compaction.h"
@@ -31,25 +35,26 @@ namespace ROCKSDB_NAMESPACE {
 class Cache;
 class CompactionFilter;
 class CompactionFilterFactory;
-class CompactionService;
 class Comparator;
 class CompressionManager;
 class ConcurrentTaskLimiter;
 class EventListener;
-class FileChecksumGenFactory;
 class MemTableRepFactory;
 class MergeOperator;
 class Slice;
 class SliceTransform;
 class Snapshot;
 class SstFileManager;
-class SstPartitionerFactory;
 class Statistics;
 class TableFactory;
 struct TableProperties;
 class TablePropertiesCollectorFactory;
+class UserDefinedIndexFactory;
 class WalFilter;
 struct Options;
+
+using FileTypeSet = SmallEnumSet<FileType, FileType::kBlobFile>;
+using CompactionStyleSet = SmallEnumSet<CompactionStyle, CompactionStyle::kCompactionStyleNone>;
 
 enum class CpuPriority { kIdle = 0, kLow = 1, kNormal = 2, kHigh = 3 };
 
@@ -87,12 +92,12 @@ struct ColumnFamilyOptions {
   std::shared_ptr<Cache> blob_cache = nullptr;
   std::vector<DbPath> cf_paths;
   VerifyOutputFlags verify_output_flags = VerifyOutputFlags::kVerifyNone;
+  std::shared_ptr<SstPartitionerFactory> sst_partitioner_factory = nullptr;
+  TablePropertiesCollectorFactories table_properties_collector_factories;
   // Refused when they are set.
   std::shared_ptr<const SliceTransform> memtable_insert_with_hint_prefix_extractor = nullptr;
   std::shared_ptr<CompressionManager> compression_manager;
   std::shared_ptr<ConcurrentTaskLimiter> compaction_thread_limiter = nullptr;
-  std::shared_ptr<SstPartitionerFactory> sst_partitioner_factory = nullptr;
-  TablePropertiesCollectorFactories table_properties_collector_factories;
   // Options of RocksDB 6 without effect.
   int max_write_buffer_number_to_maintain = 0;
   double soft_rate_limit = 0.0;
@@ -125,8 +130,12 @@ struct DBOptions {
   std::shared_ptr<FileChecksumGenFactory> file_checksum_gen_factory = nullptr;
   std::vector<std::shared_ptr<EventListener>> listeners;
   std::vector<DbPath> db_paths;
-  // Refused when they are set.
   WalFilter* wal_filter = nullptr;
+  // Advice to file systems, and to those that place files by how long they live.
+  FileTypeSet checksum_handoff_file_types;
+  CompactionStyleSet calculate_sst_write_lifetime_hint_set = {
+      CompactionStyle::kCompactionStyleLevel};
+  // Refused when it is set.
   std::shared_ptr<CompactionService> compaction_service = nullptr;
   // Options of RocksDB 6 without effect.
   bool skip_checking_sst_file_sizes_on_db_open = false;
@@ -168,8 +177,11 @@ struct ReadOptions {
   Env::IOPriority rate_limiter_priority = Env::IO_TOTAL;
   Env::IOActivity io_activity = Env::IOActivity::kUnknown;
   std::optional<size_t> merge_operand_count_threshold;
-  // Tables for which it returns false are passed over. Refused when it is set.
+  // Tables for which it returns false are passed over. An exception ends the process.
   std::function<bool(const TableProperties&)> table_filter;
+  // Without effect: a read goes by each table's own index, and nothing reports the number.
+  const UserDefinedIndexFactory* table_index_factory = nullptr;
+  const std::string* request_id = nullptr;
 
   ReadOptions() = default;
   ReadOptions(bool verifies, bool fills) {
@@ -189,6 +201,20 @@ struct WriteOptions {
 
 struct FlushOptions {
 #include "rocksdb/fields/FlushOptions.inc"
+};
+
+struct FlushWALOptions {
+  bool sync = false;
+  Env::IOPriority rate_limiter_priority = Env::IO_TOTAL;
+};
+
+// A range whose ends may be open.
+struct RangeOpt {
+  RangeOpt() = default;
+  RangeOpt(const OptSlice& from, const OptSlice& to) : start(from), limit(to) {}
+
+  OptSlice start;
+  OptSlice limit;
 };
 
 enum class BottommostLevelCompaction { kSkip, kIfHaveCompactionFilter, kForce, kForceOptimized };
@@ -228,6 +254,32 @@ struct WaitForCompactOptions {
 
 struct SizeApproximationOptions {
 #include "rocksdb/fields/SizeApproximationOptions.inc"
+};
+
+struct ImportColumnFamilyOptions {
+  bool move_files = false;
+};
+
+struct LiveFilesStorageInfoOptions {
+  bool include_checksum_info = false;
+  uint64_t wal_size_for_flush = 0;
+  bool atomic_flush = false;
+};
+
+enum TraceFilterType : uint64_t {
+  kTraceFilterNone = 0x0,
+  kTraceFilterGet = 0x1,
+  kTraceFilterWrite = 0x2,
+  kTraceFilterIteratorSeek = 0x4,
+  kTraceFilterIteratorSeekForPrev = 0x8,
+  kTraceFilterMultiGet = 0x10,
+};
+
+struct TraceOptions {
+  uint64_t max_trace_file_size = uint64_t{64} << 30;
+  uint64_t sampling_frequency = 1;
+  uint64_t filter = kTraceFilterNone;
+  bool preserve_write_order = false;
 };
 
 // How options are read from text and files.

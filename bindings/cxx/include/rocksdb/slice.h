@@ -80,6 +80,34 @@ inline bool operator==(const Slice& a, const Slice& b) {
 }
 inline bool operator!=(const Slice& a, const Slice& b) { return !(a == b); }
 
+// A slice, or none.
+class OptSlice {
+ public:
+  OptSlice() = default;
+  OptSlice(std::nullptr_t) {}                                           // NOLINT
+  OptSlice(const Slice& slice) : slice_(slice), has_(true) {}           // NOLINT
+  OptSlice(const std::string& text) : slice_(text), has_(true) {}       // NOLINT
+  OptSlice(const std::string_view& text) : slice_(text), has_(true) {}  // NOLINT
+  OptSlice(const char* text) : slice_(text), has_(true) {}              // NOLINT
+  static OptSlice CopyFromPtr(const Slice* slice) {
+    return slice == nullptr ? OptSlice() : OptSlice(*slice);
+  }
+
+  bool has_value() const noexcept { return has_; }
+  explicit operator bool() const noexcept { return has_; }
+  const Slice& value() const noexcept {
+    assert(has_);
+    return slice_;
+  }
+  const Slice& operator*() const noexcept { return value(); }
+  const Slice* operator->() const noexcept { return &value(); }
+  const Slice* AsPtr() const noexcept { return has_ ? &slice_ : nullptr; }
+
+ private:
+  Slice slice_;
+  bool has_ = false;
+};
+
 // Many pieces that make up one key or value.
 struct SliceParts {
   SliceParts() = default;

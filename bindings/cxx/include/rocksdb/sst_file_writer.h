@@ -37,8 +37,10 @@ class SstFileWriter {
   Status Open(const std::string& file_path);
   Status Add(const Slice& key, const Slice& value) { return Put(key, value); }
   Status Put(const Slice& key, const Slice& value);
+  Status Put(const Slice& key, const Slice& ts, const Slice& value);
   Status Merge(const Slice& key, const Slice& value);
   Status Delete(const Slice& key);
+  Status Delete(const Slice& key, const Slice& ts);
   Status DeleteRange(const Slice& begin, const Slice& end);
   Status Finish(ExternalSstFileInfo* info = nullptr);
   uint64_t FileSize();

@@ -109,7 +109,8 @@ class TableFactory : public Customizable {
   const char* Name() const override = 0;
 };
 
-// The caller owns the factory. Plain and cuckoo tables are refused when a database opens.
+// The caller owns the factory. The engine writes block-based tables in place of plain and cuckoo
+// ones; a directory that holds such tables is refused.
 TableFactory* NewBlockBasedTableFactory(
     const BlockBasedTableOptions& options = BlockBasedTableOptions());
 TableFactory* NewPlainTableFactory(const PlainTableOptions& options = PlainTableOptions());

@@ -97,6 +97,9 @@ class TablePropertiesCollectorFactory : public Customizable {
   ~TablePropertiesCollectorFactory() override;
   virtual TablePropertiesCollector* CreateTablePropertiesCollector(Context context) = 0;
   const char* Name() const override = 0;
+  // Adds a factory that is built in to an options object of the C interface; false for one of the
+  // application's own, which is refused.
+  virtual bool EskerAddTo(void* /*options*/) const { return false; }
 };
 
 }  // namespace ROCKSDB_NAMESPACE

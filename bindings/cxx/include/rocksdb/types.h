@@ -73,6 +73,8 @@ enum class WriteStallCause {
   kNone,
 };
 
+enum class TableFileCreationReason { kFlush, kCompaction, kRecovery, kMisc };
+
 enum class WriteStallCondition { kDelayed, kStopped, kNormal };
 
 }  // namespace ROCKSDB_NAMESPACE

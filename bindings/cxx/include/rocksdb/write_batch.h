@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "rocksdb/status.h"
@@ -25,10 +26,15 @@ class WriteBatch : public WriteBatchBase {
   ~WriteBatch() override;
 
   using WriteBatchBase::Delete;
+  using WriteBatchBase::DeleteRange;
+  using WriteBatchBase::Merge;
   using WriteBatchBase::Put;
+  using WriteBatchBase::SingleDelete;
   Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value) override;
   Status Put(const Slice& key, const Slice& value) override;
   Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& ts, const Slice& value);
+  Status Delete(ColumnFamilyHandle* family, const Slice& key, const Slice& ts);
+  Status SingleDelete(ColumnFamilyHandle* family, const Slice& key, const Slice& ts);
   Status Merge(ColumnFamilyHandle* family, const Slice& key, const Slice& value) override;
   Status Merge(const Slice& key, const Slice& value) override;
   Status Delete(ColumnFamilyHandle* family, const Slice& key) override;
@@ -95,14 +101,20 @@ class WriteBatch : public WriteBatchBase {
   bool HasMerge() const { return Has(8); }
   bool HasDeleteRange() const { return Has(16); }
   Status VerifyChecksum() const;
+  // Puts `ts` at the end of the keys of families for which `size_of` gives its size; 0 leaves keys
+  // as they are.
+  Status UpdateTimestamps(const Slice& ts, std::function<size_t(uint32_t family)> size_of);
   // The object of the C interface.
   void* EskerHandle() const { return handle_; }
 
  private:
+  friend class WriteBatchWithIndex;
   bool Has(int kind) const;
 
   void* handle_;
   bool is_own_ = true;
+  // The batch with an index that this is a copy of: what changes records in place changes both.
+  void* indexed_ = nullptr;
   // What Data() gave out.
   mutable std::string data_;
 };

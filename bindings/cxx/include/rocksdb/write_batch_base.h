@@ -23,6 +23,14 @@ class WriteBatchBase {
   virtual Status Delete(const Slice& key) = 0;
   virtual Status Delete(ColumnFamilyHandle* family, const SliceParts& key);
   virtual Status Delete(const SliceParts& key);
+  virtual Status Merge(ColumnFamilyHandle* family, const SliceParts& key,
+                       const SliceParts& value);
+  virtual Status Merge(const SliceParts& key, const SliceParts& value);
+  virtual Status SingleDelete(ColumnFamilyHandle* family, const SliceParts& key);
+  virtual Status SingleDelete(const SliceParts& key);
+  virtual Status DeleteRange(ColumnFamilyHandle* family, const SliceParts& begin,
+                             const SliceParts& end);
+  virtual Status DeleteRange(const SliceParts& begin, const SliceParts& end);
   virtual Status SingleDelete(ColumnFamilyHandle* family, const Slice& key) = 0;
   virtual Status SingleDelete(const Slice& key) = 0;
   virtual Status DeleteRange(ColumnFamilyHandle* family, const Slice& begin,

@@ -20,6 +20,7 @@ class WriteBufferManager {
   bool cost_to_cache() const;
   size_t memory_usage() const;
   size_t mutable_memtable_memory_usage() const;
+  size_t dummy_entries_in_cache_usage() const;
   size_t buffer_size() const;
   void SetBufferSize(size_t bytes);
   void SetAllowStall(bool yes);

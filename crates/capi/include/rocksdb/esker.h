@@ -23,7 +23,7 @@ typedef void (*esker_lock_cb)(void* state, uint32_t column_family_id, const char
 typedef void (*esker_named_value_cb)(void* state, const char* name, size_t name_length,
     const char* value, size_t value_length);
 
-#define ESKER_INTERFACE_VERSION 2
+#define ESKER_INTERFACE_VERSION 3
 
 enum {
   esker_options_of_database = 0,
@@ -45,6 +45,19 @@ enum {
   esker_filter_purge = 4,
 };
 
+enum {
+  esker_change_put = 0,
+  esker_change_merge = 1,
+  esker_change_delete = 2,
+  esker_change_single_delete = 3,
+};
+
+enum {
+  esker_key_tracked = 0,
+  esker_key_untracked = 1,
+  esker_key_assumed = 2,
+};
+
 extern ROCKSDB_LIBRARY_API uint32_t esker_interface_version(void);
 extern ROCKSDB_LIBRARY_API uint32_t esker_last_error_code(void);
 extern ROCKSDB_LIBRARY_API uint32_t esker_last_error_subcode(void);
@@ -63,6 +76,10 @@ extern ROCKSDB_LIBRARY_API void esker_compact_range_cf(rocksdb_t* db,
     const rocksdb_column_family_handle_t* column_family, const rocksdb_compactoptions_t* options,
     const char* start_key, size_t start_key_length, const char* limit_key, size_t limit_key_length,
     char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_writebatch_assign(rocksdb_writebatch_t* batch,
+    const rocksdb_writebatch_t* from, char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_cache_set_strict_capacity_limit(rocksdb_cache_t* cache,
+    unsigned char strict);
 extern ROCKSDB_LIBRARY_API const rocksdb_slice_t* esker_iter_entry(const rocksdb_iterator_t* iterator);
 extern ROCKSDB_LIBRARY_API void esker_resume(rocksdb_t* db, char** errptr);
 extern ROCKSDB_LIBRARY_API void esker_backup_engine_delete_backup(rocksdb_backup_engine_t* engine,
@@ -78,6 +95,9 @@ extern ROCKSDB_LIBRARY_API uint32_t esker_compactionfiltercontext_column_family_
 extern ROCKSDB_LIBRARY_API void esker_transaction_single_delete_cf(rocksdb_transaction_t* transaction,
     const rocksdb_column_family_handle_t* column_family, const char* key, size_t key_length,
     char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_transaction_change_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_column_family_handle_t* column_family, int kind, int tracking, const char* key,
+    size_t key_length, const char* value, size_t value_length, char** errptr);
 extern ROCKSDB_LIBRARY_API void esker_transaction_undo_get_for_update_cf(rocksdb_transaction_t* transaction,
     const rocksdb_column_family_handle_t* column_family, const char* key, size_t key_length,
     char** errptr);

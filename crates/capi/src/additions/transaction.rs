@@ -6,6 +6,7 @@ use crate::pinned::pinned;
 use crate::transaction::{change, for_update};
 use crate::transaction_db::write_to;
 use crate::*;
+use esker::Error;
 use esker_txn::Transaction;
 use std::ffi::{c_char, c_int, c_uchar};
 use std::ptr;
@@ -32,6 +33,50 @@ pub extern "C" fn esker_transaction_single_delete_cf(
 ) {
     change(transaction, column_family, errptr, |txn, family| {
         txn.single_delete_cf(family, bytes(key, key_length))
+    });
+}
+
+const PUT: c_int = esker_change_put;
+const MERGE: c_int = esker_change_merge;
+const DELETE: c_int = esker_change_delete;
+const SINGLE_DELETE: c_int = esker_change_single_delete;
+const TRACKED: c_int = esker_key_tracked;
+const UNTRACKED: c_int = esker_key_untracked;
+const ASSUMED: c_int = esker_key_assumed;
+
+/// A change of one key by its kind (`esker_change_*`): with a look for conflicts, without one, or
+/// of a key that has to be locked already (`esker_key_*`). Deletions have no value.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_change_cf(
+    transaction: *mut rocksdb_transaction_t,
+    column_family: *const rocksdb_column_family_handle_t,
+    kind: c_int,
+    tracking: c_int,
+    key: *const c_char,
+    key_length: usize,
+    value: *const c_char,
+    value_length: usize,
+    errptr: *mut *mut c_char,
+) {
+    change(transaction, column_family, errptr, |txn, family| {
+        let (k, v) = (bytes(key, key_length), bytes(value, value_length));
+        match (kind, tracking) {
+            (PUT, TRACKED) => txn.put_cf(family, k, v),
+            (PUT, UNTRACKED) => txn.put_untracked(family, k, v),
+            (PUT, ASSUMED) => txn.put_assume_tracked(family, k, v),
+            (MERGE, TRACKED) => txn.merge_cf(family, k, v),
+            (MERGE, UNTRACKED) => txn.merge_untracked(family, k, v),
+            (MERGE, ASSUMED) => txn.merge_assume_tracked(family, k, v),
+            (DELETE, TRACKED) => txn.delete_cf(family, k),
+            (DELETE, UNTRACKED) => txn.delete_untracked(family, k),
+            (DELETE, ASSUMED) => txn.delete_assume_tracked(family, k),
+            (SINGLE_DELETE, TRACKED) => txn.single_delete_cf(family, k),
+            (SINGLE_DELETE, UNTRACKED) => txn.single_delete_untracked(family, k),
+            (SINGLE_DELETE, ASSUMED) => txn.single_delete_assume_tracked(family, k),
+            _ => Err(Error::invalid_argument(format!(
+                "no change of kind {kind} with tracking {tracking}"
+            ))),
+        }
     });
 }
 

@@ -3,6 +3,7 @@
 //! functions.
 #![allow(unsafe_code)]
 
+use std::ffi::c_int;
 use std::ptr;
 
 use super::program::Mode;
@@ -51,7 +52,7 @@ impl Writer<'_> {
     fn named_options(&self, family: u64, id: u64) -> Result<()> {
         let (world, mut e) = (self.world, ptr::null_mut());
         holds(
-            c!(world, esker_interface_version) >= 2,
+            c!(world, esker_interface_version) >= 3,
             "the version is old",
         )?;
         let (db, handle) = (world.db(), self.family(family).1.handle);
@@ -97,6 +98,30 @@ impl Writer<'_> {
             none.is_null() && refused.is_err(),
             "an unknown option has a value",
         )
+    }
+
+    /// The same records in another batch, which held others, in libraries that can assign one.
+    pub(super) fn assigned(&self, batch: H) -> Result<H> {
+        let (world, mut e) = (self.world, ptr::null_mut());
+        if world.api.esker_writebatch_assign.is_none() {
+            return Ok(batch);
+        }
+        let copy = c!(world, writebatch_create);
+        let held: &[u8] = b"held before";
+        c!(
+            world,
+            writebatch_put_cf,
+            copy,
+            ptr::null_mut(),
+            at(held),
+            held.len(),
+            at(held),
+            held.len()
+        );
+        c!(world, esker_writebatch_assign, copy, batch, &mut e);
+        c!(world, writebatch_destroy, batch);
+        required(world.done(e), "assign")?;
+        Ok(copy)
     }
 
     fn named_values(&self, family: u64) -> Result<()> {
@@ -357,6 +382,24 @@ impl Writer<'_> {
         );
         required(world.done(e), "single_delete")?;
         holds(keys() == 1, "not the key that was deleted")?;
+        // The key is tracked by now.
+        let (kind, assumed) = (2 + number as c_int % 2, 2);
+        let mut e = ptr::null_mut();
+        c!(
+            world,
+            esker_transaction_change_cf,
+            handle,
+            own.handle,
+            kind,
+            assumed,
+            at(&once),
+            once.len(),
+            ptr::null(),
+            0,
+            &mut e
+        );
+        required(world.done(e), "change of a tracked key")?;
+        holds(keys() == 1, "a key that is tracked counts again")?;
         let has = c!(world, esker_transaction_has_snapshot, handle);
         holds(has != 0, "no snapshot with the operation")?;
         let number = self.keys() + (number as usize + 1) % ONCE;

@@ -306,6 +306,11 @@ impl<'a> Writer<'a> {
                 self.keys(),
             )?;
         }
+        let batch = if edits.len() % 2 == 1 {
+            self.assigned(batch)?
+        } else {
+            batch
+        };
         let options = if nowal && self.setting.nowal {
             world.nowal
         } else {

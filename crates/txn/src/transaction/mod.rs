@@ -476,6 +476,16 @@ impl Transaction {
         self.merge_as(family, key.as_ref(), operand.as_ref(), Access::UNTRACKED)
     }
 
+    /// As [`Transaction::merge_cf`], for a key that the transaction has locked already.
+    pub fn merge_assume_tracked(
+        &mut self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.merge_as(family, key.as_ref(), operand.as_ref(), Access::ASSUMED)
+    }
+
     fn merge_as(&mut self, family: &FamilyHandle, k: &[u8], v: &[u8], touch: Access) -> Result<()> {
         self.change(family, k, touch, |b, f| b.merge_cf(f, k, v))?;
         self.counts.merges += 1;
@@ -497,6 +507,15 @@ impl Transaction {
         self.delete_as(family, key.as_ref(), Access::UNTRACKED)
     }
 
+    /// As [`Transaction::delete_cf`], for a key that the transaction has locked already.
+    pub fn delete_assume_tracked(
+        &mut self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.delete_as(family, key.as_ref(), Access::ASSUMED)
+    }
+
     fn delete_as(&mut self, family: &FamilyHandle, key: &[u8], touch: Access) -> Result<()> {
         self.change(family, key, touch, |b, f| b.delete_cf(f, key))?;
         self.counts.deletes += 1;
@@ -515,6 +534,15 @@ impl Transaction {
         key: impl AsRef<[u8]>,
     ) -> Result<()> {
         self.single_delete_as(family, key.as_ref(), Access::UNTRACKED)
+    }
+
+    /// As [`Transaction::single_delete_cf`], for a key that the transaction has locked already.
+    pub fn single_delete_assume_tracked(
+        &mut self,
+        family: &FamilyHandle,
+        key: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.single_delete_as(family, key.as_ref(), Access::ASSUMED)
     }
 
     fn single_delete_as(&mut self, family: &FamilyHandle, key: &[u8], touch: Access) -> Result<()> {

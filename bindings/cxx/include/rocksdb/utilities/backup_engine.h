@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rocksdb/env.h"
@@ -21,25 +22,75 @@ using BackupID = uint32_t;
 struct BackupEngineOptions {
 #include "rocksdb/fields/BackupEngineOptions.inc"
 
+  // How the names of shared tables are made.
+  enum ShareFilesNaming : uint32_t {
+    kLegacyCrc32cAndFileSize = 1U,
+    kUseDbSessionId = 2U,
+    kMaskNoNamingFlags = 0xffffU,
+    kFlagIncludeFileSize = 1U << 31,
+    kMaskNamingFlags = ~kMaskNoNamingFlags,
+  };
+
   std::string backup_dir;
   Env* backup_env = nullptr;
   Logger* info_log = nullptr;
+  std::shared_ptr<RateLimiter> backup_rate_limiter;
+  std::shared_ptr<RateLimiter> restore_rate_limiter;
+  ShareFilesNaming share_files_with_checksum_naming =
+      static_cast<ShareFilesNaming>(kUseDbSessionId | kFlagIncludeFileSize);
 
-  explicit BackupEngineOptions(const std::string& dir, Env* env = nullptr)
-      : backup_dir(dir), backup_env(env) {}
+  explicit BackupEngineOptions(const std::string& dir, Env* env = nullptr,
+                               bool shares_tables = true, Logger* log = nullptr,
+                               bool syncs = true, bool destroys_old = false,
+                               bool backs_up_logs = true, uint64_t backup_limit = 0,
+                               uint64_t restore_limit = 0)
+      : backup_dir(dir), backup_env(env), info_log(log) {
+    share_table_files = shares_tables;
+    sync = syncs;
+    destroy_old_data = destroys_old;
+    backup_log_files = backs_up_logs;
+    backup_rate_limit = backup_limit;
+    restore_rate_limit = restore_limit;
+  }
+};
+
+// A file that may be left out of a backup.
+struct BackupExcludedFileInfo {
+  explicit BackupExcludedFileInfo(const std::string& file) : relative_file(file) {}
+
+  std::string relative_file;
+};
+
+struct MaybeExcludeBackupFile {
+  explicit MaybeExcludeBackupFile(BackupExcludedFileInfo&& of) : info(std::move(of)) {}
+
+  const BackupExcludedFileInfo info;
+  bool exclude_decision = false;
 };
 
 struct CreateBackupOptions {
 #include "rocksdb/fields/CreateBackupOptions.inc"
 
   std::function<void()> progress_callback = {};
+  // Sets `exclude_decision` of files that another place has. An exception ends the process.
+  std::function<void(MaybeExcludeBackupFile* begin, MaybeExcludeBackupFile* end)>
+      exclude_files_callback = {};
 };
 
 struct RestoreOptions {
 #include "rocksdb/fields/RestoreOptions.inc"
 
+  enum Mode : uint32_t {
+    kKeepLatestDbSessionIdFiles = 1U,
+    kVerifyChecksum = 2U,
+    kPurgeAllFiles = 0xffffU,
+  };
+  Mode mode = kPurgeAllFiles;
+
   RestoreOptions() = default;
-  explicit RestoreOptions(bool keeps_logs) { keep_log_files = keeps_logs; }
+  explicit RestoreOptions(bool keeps_logs, Mode with = kPurgeAllFiles) : mode(with) {
+    keep_log_files = keeps_logs;
+  }
 };
 
 struct BackupInfo {

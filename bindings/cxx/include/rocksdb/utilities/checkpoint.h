@@ -8,7 +8,9 @@
 
 namespace ROCKSDB_NAMESPACE {
 
+class ColumnFamilyHandle;
 class DB;
+struct ExportImportFilesMetaData;
 
 class Checkpoint {
  public:
@@ -16,6 +18,9 @@ class Checkpoint {
   virtual ~Checkpoint();
   virtual Status CreateCheckpoint(const std::string& dir, uint64_t log_size_for_flush = 0,
                                   uint64_t* sequence_number = nullptr) = 0;
+  // The tables of one family, for DB::CreateColumnFamilyWithImport. The caller owns `*files`.
+  virtual Status ExportColumnFamily(ColumnFamilyHandle* family, const std::string& dir,
+                                    ExportImportFilesMetaData** files) = 0;
 };
 
 }  // namespace ROCKSDB_NAMESPACE

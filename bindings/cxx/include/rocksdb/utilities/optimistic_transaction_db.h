@@ -21,8 +21,22 @@ struct OptimisticTransactionOptions {
   const Comparator* cmp = BytewiseComparator();
 };
 
+// Locks of commits, which databases may share.
+class OccLockBuckets {
+ public:
+  virtual ~OccLockBuckets();
+  virtual size_t ApproximateMemoryUsage() const = 0;
+  // The object of the C interface.
+  virtual void* EskerHandle() const = 0;
+};
+
+std::shared_ptr<OccLockBuckets> MakeSharedOccLockBuckets(size_t bucket_count,
+                                                         bool cache_aligned = false);
+
 struct OptimisticTransactionDBOptions {
 #include "rocksdb/fields/OptimisticTransactionDBOptions.inc"
+
+  std::shared_ptr<OccLockBuckets> shared_lock_buckets;
 };
 
 class OptimisticTransactionDB : public StackableDB {

@@ -27,6 +27,7 @@ class StackableDB : public DB {
   using DB::DeleteRange;
   using DB::EnableFileDeletions;
   using DB::Flush;
+  using DB::FlushWAL;
   using DB::Get;
   using DB::GetApproximateSizes;
   using DB::GetColumnFamilyMetaData;
@@ -58,6 +59,12 @@ class StackableDB : public DB {
     return db_->DestroyColumnFamilyHandle(family);
   }
   ColumnFamilyHandle* DefaultColumnFamily() const override { return db_->DefaultColumnFamily(); }
+  Status CreateColumnFamilyWithImport(const ColumnFamilyOptions& options, const std::string& name,
+                                      const ImportColumnFamilyOptions& import_options,
+                                      const ExportImportFilesMetaData& files,
+                                      ColumnFamilyHandle** handle) override {
+    return db_->CreateColumnFamilyWithImport(options, name, import_options, files, handle);
+  }
   Status Put(const WriteOptions& options, ColumnFamilyHandle* family, const Slice& key,
              const Slice& value) override {
     return db_->Put(options, family, key, value);
@@ -69,6 +76,14 @@ class StackableDB : public DB {
   Status Delete(const WriteOptions& options, ColumnFamilyHandle* family,
                 const Slice& key) override {
     return db_->Delete(options, family, key);
+  }
+  Status Delete(const WriteOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                const Slice& ts) override {
+    return db_->Delete(options, family, key, ts);
+  }
+  Status SingleDelete(const WriteOptions& options, ColumnFamilyHandle* family, const Slice& key,
+                      const Slice& ts) override {
+    return db_->SingleDelete(options, family, key, ts);
   }
   Status SingleDelete(const WriteOptions& options, ColumnFamilyHandle* family,
                       const Slice& key) override {
@@ -93,6 +108,11 @@ class StackableDB : public DB {
                 const Slice* keys, PinnableSlice* values, Status* statuses,
                 bool sorted_input = false) override {
     db_->MultiGet(options, count, families, keys, values, statuses, sorted_input);
+  }
+  void MultiGet(const ReadOptions& options, size_t count, ColumnFamilyHandle** families,
+                const Slice* keys, PinnableSlice* values, std::string* timestamps,
+                Status* statuses, bool sorted_input = false) override {
+    db_->MultiGet(options, count, families, keys, values, timestamps, statuses, sorted_input);
   }
   bool KeyMayExist(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
                    std::string* value, bool* value_found = nullptr) override {
@@ -130,6 +150,12 @@ class StackableDB : public DB {
   Status WaitForCompact(const WaitForCompactOptions& options) override {
     return db_->WaitForCompact(options);
   }
+  Status SuggestCompactRange(ColumnFamilyHandle* family, const Slice* begin,
+                             const Slice* end) override {
+    return db_->SuggestCompactRange(family, begin, end);
+  }
+  void AbortAllCompactions() override { db_->AbortAllCompactions(); }
+  void ResumeAllCompactions() override { db_->ResumeAllCompactions(); }
   Status PauseBackgroundWork() override { return db_->PauseBackgroundWork(); }
   Status ContinueBackgroundWork() override { return db_->ContinueBackgroundWork(); }
   void DisableManualCompaction() override { db_->DisableManualCompaction(); }
@@ -154,6 +180,16 @@ class StackableDB : public DB {
   SequenceNumber GetLatestSequenceNumber() const override {
     return db_->GetLatestSequenceNumber();
   }
+  Status IncreaseFullHistoryTsLow(ColumnFamilyHandle* family, std::string ts) override {
+    return db_->IncreaseFullHistoryTsLow(family, std::move(ts));
+  }
+  Status GetFullHistoryTsLow(ColumnFamilyHandle* family, std::string* ts) override {
+    return db_->GetFullHistoryTsLow(family, ts);
+  }
+  Status GetSortedWalFiles(VectorWalPtr& files) override { return db_->GetSortedWalFiles(files); }
+  Status GetCurrentWalFile(std::unique_ptr<WalFile>* file) override {
+    return db_->GetCurrentWalFile(file);
+  }
   Status DisableFileDeletions() override { return db_->DisableFileDeletions(); }
   Status EnableFileDeletions() override { return db_->EnableFileDeletions(); }
   void GetLiveFilesMetaData(std::vector<LiveFileMetaData>* files) override {
@@ -161,6 +197,15 @@ class StackableDB : public DB {
   }
   void GetColumnFamilyMetaData(ColumnFamilyHandle* family, ColumnFamilyMetaData* data) override {
     db_->GetColumnFamilyMetaData(family, data);
+  }
+  void GetColumnFamilyMetaData(ColumnFamilyHandle* family,
+                               const GetColumnFamilyMetaDataOptions& options,
+                               ColumnFamilyMetaData* data) override {
+    db_->GetColumnFamilyMetaData(family, options, data);
+  }
+  Status GetLiveFilesStorageInfo(const LiveFilesStorageInfoOptions& options,
+                                 std::vector<LiveFileStorageInfo>* files) override {
+    return db_->GetLiveFilesStorageInfo(options, files);
   }
   Status IngestExternalFile(ColumnFamilyHandle* family, const std::vector<std::string>& files,
                             const IngestExternalFileOptions& options) override {
@@ -172,6 +217,9 @@ class StackableDB : public DB {
   }
   Status VerifyChecksum(const ReadOptions& options) override {
     return db_->VerifyChecksum(options);
+  }
+  Status VerifyFileChecksums(const ReadOptions& options) override {
+    return db_->VerifyFileChecksums(options);
   }
   Status GetDbIdentity(std::string& identity) const override {
     return db_->GetDbIdentity(identity);

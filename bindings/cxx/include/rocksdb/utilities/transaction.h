@@ -1,6 +1,8 @@
 // Transactions of both kinds: those that lock keys, and those that look for conflicts at commit.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +19,8 @@ class WriteBatchWithIndex;
 
 using TransactionName = std::string;
 using TransactionID = uint64_t;
+using TxnTimestamp = uint64_t;
+constexpr TxnTimestamp kMaxTxnTimestamp = std::numeric_limits<TxnTimestamp>::max();
 
 // Told when a snapshot was taken by SetSnapshotOnNextOperation().
 class TransactionNotifier {
@@ -79,6 +83,17 @@ class Transaction {
                       bool exclusive = true, bool do_validate = true) {
     return GetForUpdate(options, nullptr, key, value, exclusive, do_validate);
   }
+  Status GetForUpdate(const ReadOptions& options, const Slice& key, PinnableSlice* value,
+                      bool exclusive = true, bool do_validate = true) {
+    return GetForUpdate(options, nullptr, key, value, exclusive, do_validate);
+  }
+  std::vector<Status> MultiGetForUpdate(const ReadOptions& options,
+                                        const std::vector<ColumnFamilyHandle*>& families,
+                                        const std::vector<Slice>& keys,
+                                        std::vector<std::string>* values);
+  std::vector<Status> MultiGetForUpdate(const ReadOptions& options,
+                                        const std::vector<Slice>& keys,
+                                        std::vector<std::string>* values);
   std::vector<Status> MultiGet(const ReadOptions& options,
                                const std::vector<ColumnFamilyHandle*>& families,
                                const std::vector<Slice>& keys, std::vector<std::string>* values);
@@ -87,6 +102,7 @@ class Transaction {
   virtual Iterator* GetIterator(const ReadOptions& options, ColumnFamilyHandle* family) = 0;
   Iterator* GetIterator(const ReadOptions& options) { return GetIterator(options, nullptr); }
 
+  // A key that is assumed to be tracked has to be: GetForUpdate() or a change came before.
   virtual Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value,
                      bool assume_tracked = false) = 0;
   Status Put(const Slice& key, const Slice& value) { return Put(nullptr, key, value); }
@@ -99,10 +115,30 @@ class Transaction {
   virtual Status SingleDelete(ColumnFamilyHandle* family, const Slice& key,
                               bool assume_tracked = false) = 0;
   Status SingleDelete(const Slice& key) { return SingleDelete(nullptr, key); }
+  // Without a look for conflicts. A database that locks keys locks these, too.
+  virtual Status PutUntracked(ColumnFamilyHandle* family, const Slice& key,
+                              const Slice& value) = 0;
+  Status PutUntracked(const Slice& key, const Slice& value) {
+    return PutUntracked(nullptr, key, value);
+  }
+  virtual Status MergeUntracked(ColumnFamilyHandle* family, const Slice& key,
+                                const Slice& value) = 0;
+  Status MergeUntracked(const Slice& key, const Slice& value) {
+    return MergeUntracked(nullptr, key, value);
+  }
+  virtual Status DeleteUntracked(ColumnFamilyHandle* family, const Slice& key) = 0;
+  Status DeleteUntracked(const Slice& key) { return DeleteUntracked(nullptr, key); }
+  virtual Status SingleDeleteUntracked(ColumnFamilyHandle* family, const Slice& key) = 0;
+  Status SingleDeleteUntracked(const Slice& key) { return SingleDeleteUntracked(nullptr, key); }
   virtual void PutLogData(const Slice& blob) = 0;
   virtual void UndoGetForUpdate(ColumnFamilyHandle* family, const Slice& key) = 0;
   void UndoGetForUpdate(const Slice& key) { UndoGetForUpdate(nullptr, key); }
   virtual Status RebuildFromWriteBatch(WriteBatch* source) = 0;
+  // The changes so far. It lives as long as the transaction.
+  virtual WriteBatchWithIndex* GetWriteBatch() = 0;
+  // Timestamps, for families that have them.
+  virtual Status SetReadTimestampForValidation(TxnTimestamp ts) = 0;
+  virtual Status SetCommitTimestamp(TxnTimestamp ts) = 0;
   // What the commit of a prepared transaction writes with it, in one record of the log. It locks
   // nothing. It belongs to the transaction, whose end empties it.
   virtual WriteBatch* GetCommitTimeWriteBatch() = 0;

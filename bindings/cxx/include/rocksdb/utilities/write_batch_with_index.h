@@ -20,12 +20,17 @@ class WriteBatchWithIndex : public WriteBatchBase {
   explicit WriteBatchWithIndex(const Comparator* backup_index_comparator = BytewiseComparator(),
                                size_t reserved_bytes = 0, bool overwrite_key = false,
                                size_t max_bytes = 0, size_t protection_bytes_per_key = 0);
+  // Wraps an object of the C interface, and frees the handle alone.
+  explicit WriteBatchWithIndex(void* lent) : handle_(lent), is_lent_(true) {}
   ~WriteBatchWithIndex() override;
   WriteBatchWithIndex(const WriteBatchWithIndex&) = delete;
   WriteBatchWithIndex& operator=(const WriteBatchWithIndex&) = delete;
 
   using WriteBatchBase::Delete;
+  using WriteBatchBase::DeleteRange;
+  using WriteBatchBase::Merge;
   using WriteBatchBase::Put;
+  using WriteBatchBase::SingleDelete;
   Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value) override;
   Status Put(const Slice& key, const Slice& value) override;
   Status Merge(ColumnFamilyHandle* family, const Slice& key, const Slice& value) override;
@@ -42,7 +47,8 @@ class WriteBatchWithIndex : public WriteBatchBase {
   }
   Status PutLogData(const Slice& blob) override;
   void Clear() override;
-  // A copy of the changes, which lives until the next call.
+  // A copy of the changes, which lives until the next call. Timestamps that it is given get into
+  // this batch as well.
   WriteBatch* GetWriteBatch() override;
   void SetSavePoint() override;
   Status RollbackToSavePoint() override;
@@ -63,15 +69,22 @@ class WriteBatchWithIndex : public WriteBatchBase {
                            std::string* value) {
     return GetFromBatchAndDB(db, options, nullptr, key, value);
   }
+  Status GetFromBatchAndDB(DB* db, const ReadOptions& options, const Slice& key,
+                           PinnableSlice* value) {
+    return GetFromBatchAndDB(db, options, nullptr, key, value);
+  }
   // Takes over `base`.
   Iterator* NewIteratorWithBase(ColumnFamilyHandle* family, Iterator* base,
                                 const ReadOptions* options = nullptr);
-  Iterator* NewIteratorWithBase(Iterator* base) { return NewIteratorWithBase(nullptr, base); }
+  Iterator* NewIteratorWithBase(Iterator* base, const ReadOptions* options = nullptr) {
+    return NewIteratorWithBase(nullptr, base, options);
+  }
   // The object of the C interface.
   void* EskerHandle() const { return handle_; }
 
  private:
   void* handle_;
+  bool is_lent_ = false;
   std::unique_ptr<WriteBatch> copy_;
 };
 

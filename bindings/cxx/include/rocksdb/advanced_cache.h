@@ -1,0 +1,4 @@
+// The whole interface of caches; it stands in cache.h.
+#pragma once
+
+#include "rocksdb/cache.h"
