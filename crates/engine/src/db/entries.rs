@@ -191,8 +191,8 @@ impl Walk {
         back
     }
 
-    /// The next entry from the back as `make` makes it; its value may be missing unless `reads` says
-    /// that it is wanted.
+    /// The next entry from the back as `make` makes it; its value may be missing unless `reads`
+    /// says that it is wanted.
     fn step_back<T>(
         &mut self,
         reads: bool,

@@ -162,7 +162,8 @@ impl<C: Cursor> VisibleCursor<C> {
         self.show_batch(most, C::prev_batch, show)
     }
 
-    /// Moves as [`Self::next_batch`] does; [`Self::taken`] shows the entries, until the cursor moves.
+    /// Moves as [`Self::next_batch`] does; [`Self::taken`] shows the entries until the cursor
+    /// moves.
     pub fn take_next(&mut self, most: usize) -> usize {
         self.next();
         self.take_batch(most, C::next_batch)
