@@ -235,20 +235,25 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
     };
     let free = program.run(Some(&budget.to_string()), None)?;
     show(&format!("ESKER_MEMORY={budget}, not bounded"), &free);
-    let mut findings = Findings::new();
-    if bounded.resident * 10 > limit * 9 {
-        findings.push(format!("{} bytes resident of {limit}", bounded.resident));
-    }
     let ratio = bounded.rate / free.rate;
     println!(
         "limit {} MB, budget {} MB, rates {ratio:.2}",
         limit >> 20,
         budget >> 20
     );
+    Ok(beyond(limit, bounded.resident, ratio))
+}
+
+/// Findings on a run that kept `resident` bytes of `limit` and had `ratio` of the rate without it.
+fn beyond(limit: u64, resident: u64, ratio: f64) -> Findings {
+    let mut findings = Findings::new();
+    if resident * 10 > limit * 9 {
+        findings.push(format!("{resident} bytes resident of {limit}"));
+    }
     if ratio < 0.9 {
         findings.push(format!("bounded at {ratio:.2} of the rate without a limit"));
     }
-    Ok(findings)
+    findings
 }
 
 #[cfg(test)]

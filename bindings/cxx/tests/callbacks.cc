@@ -158,12 +158,6 @@ class Lines : public Logger {
   std::atomic<int> count{0};
 };
 
-Options Creating() {
-  Options options;
-  options.create_if_missing = true;
-  return options;
-}
-
 void Orders() {
   const ByLength order;
   Options options = Creating();

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "rocksdb/options.h"
 #include "rocksdb/status.h"
 
 #define CHECK(CONDITION)                                                          \
@@ -32,4 +33,11 @@ inline std::string Fresh(const std::string& name) {
   const std::string path = std::string(base == nullptr ? "/tmp" : base) + "/" + name;
   std::filesystem::remove_all(path);
   return path;
+}
+
+// Options that make a database where there is none.
+inline rocksdb::Options Creating() {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  return options;
 }

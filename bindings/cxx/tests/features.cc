@@ -26,12 +26,6 @@ using namespace rocksdb;  // NOLINT
 
 namespace {
 
-Options Creating() {
-  Options options;
-  options.create_if_missing = true;
-  return options;
-}
-
 std::unique_ptr<DB> Opened(const Options& options, const std::string& path) {
   std::unique_ptr<DB> db;
   CHECK_OK(DB::Open(options, path, &db));

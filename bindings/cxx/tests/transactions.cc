@@ -18,12 +18,6 @@ using namespace rocksdb;  // NOLINT
 
 namespace {
 
-Options Creating() {
-  Options options;
-  options.create_if_missing = true;
-  return options;
-}
-
 class Notified : public TransactionNotifier {
  public:
   void SnapshotCreated(const Snapshot* snapshot) override {

@@ -3,7 +3,7 @@
 //! What a group holds is sampled ten times a second: anonymous memory alone, since the page cache
 //! fills whatever it may.
 
-use super::ControlGroup;
+use super::{ControlGroup, beyond};
 use crate::Findings;
 use std::io;
 use std::path::Path;
@@ -88,9 +88,6 @@ pub(super) fn compare(limit: u64, group: &ControlGroup, words: &[&str]) -> io::R
     if killed > 0 {
         findings.push(format!("the kernel killed {killed} of its processes"));
     }
-    if resident * 10 > limit * 9 {
-        findings.push(format!("{resident} bytes resident of {limit}"));
-    }
     let free = run_once(words, &(limit / 2).to_string(), None)?;
     if !free.status.success() {
         findings.push(format!(
@@ -107,9 +104,7 @@ pub(super) fn compare(limit: u64, group: &ControlGroup, words: &[&str]) -> io::R
         bounded.took.as_secs_f64(),
         free.took.as_secs_f64(),
     );
-    if ratio < 0.9 {
-        findings.push(format!("bounded at {ratio:.2} of the rate without a limit"));
-    }
+    findings.extend(beyond(limit, resident, ratio));
     Ok(findings)
 }
 
