@@ -16,7 +16,6 @@
 
 use crate::file::FileMeta;
 use crate::load::{StallTrigger, Zone};
-use crate::plan::Plan;
 use crate::policy::{CompactionStyle, Policy};
 use crate::version::{BlobFile, TreeBlob, Version};
 use esker_format::FileNo;
@@ -25,10 +24,6 @@ use std::sync::Arc;
 
 /// Bytes of a blob file beside its records: header and footer.
 const BLOB_FILE_EDGES: u64 = 62;
-/// A blob file is small below this part of a memtable.
-const SMALL_BLOB_PART: u64 = 16;
-/// So many small blob files are merged.
-const SMALL_BLOBS: usize = 16;
 
 /// What a tree takes of a bound on its space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,28 +200,6 @@ pub fn to_collect(version: &Version, most: u64) -> Vec<FileNo> {
     let mut found: Vec<_> = all.filter(has_garbage).collect();
     found.sort_by(|a, b| part(b).total_cmp(&part(a)).then(a.number.cmp(&b.number)));
     that_fit(&found, most)
-}
-
-/// Blob files of a few values each, ascending, where there are many of them: jobs end in them.
-pub fn to_merge(version: &Version, policy: &Policy, most: u64) -> Vec<FileNo> {
-    let small = policy.write_buffer_size / SMALL_BLOB_PART;
-    let all = version.blob_files().values();
-    let found: Vec<_> = all.filter(|b| b.total_bytes < small).collect();
-    if found.len() < SMALL_BLOBS {
-        return Vec::new();
-    }
-    that_fit(&found, most)
-}
-
-/// Tells whether a plan that these small blob files are merged by leaves few of them: it ends in a
-/// small one itself, for each part that it is cut into.
-pub fn merges_many(version: &Version, blobs: &[FileNo], plan: &Plan) -> bool {
-    let is_emptied = |blob: &&FileNo| {
-        let shares = plan.files().filter_map(|(_, f)| f.blob_share(**blob));
-        let file = version.blob_files().get(blob);
-        file.is_some_and(|b| shares.sum::<u64>() >= live_bytes(b))
-    };
-    blobs.iter().filter(is_emptied).count() > SMALL_BLOBS / 2
 }
 
 /// The first of these files, ascending, as far as what has to move fits.

@@ -91,6 +91,8 @@ pub(super) struct ReadableTable {
     pub(super) meta: FileMeta,
     /// Its references to blob files.
     pub(super) refs: BlobRefs,
+    /// Its entries, range deletions among them.
+    pub(super) entries: u64,
     /// Ingested with its sequence in the MANIFEST alone: how old its data is cannot be told.
     pub(super) is_ageless: bool,
     /// The damaged table of which a repair made this one.

@@ -71,6 +71,7 @@ impl Repair<'_> {
         if walked.entries == 0 && salvage.range_tombstones().is_empty() {
             return Ok(None);
         }
+        let entries = walked.entries + salvage.range_tombstones().len() as u64;
         let told = told(path, &salvage, walked, listed, (&name, why));
         let (meta, refs) = extent.meta(salvage.range_tombstones(), &order)?;
         let found = ReadableTable {
@@ -80,6 +81,7 @@ impl Repair<'_> {
             comparator: order.name().to_owned(),
             meta,
             refs,
+            entries,
             is_ageless: false,
             made_of: Some(number),
         };

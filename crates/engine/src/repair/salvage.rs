@@ -5,7 +5,7 @@
 use super::found::{Inventory, ReadableTable};
 use super::{FamilyRepair, Repair};
 use esker_format::edit::NewFile;
-use esker_format::{FamilyId, FileNo, KeyOrder, Level, Seq};
+use esker_format::{FamilyId, FileNo, KeyOrder, Level, Seq, file_name};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
@@ -26,6 +26,7 @@ impl Repair<'_> {
         drop_unfinished(found);
         self.drop_replaced_families(found);
         self.drop_outlying(found);
+        self.drop_hollow(found);
         drop_foreign_blobs(found);
         let mut plans = BTreeMap::new();
         let order = self.family_options("default").comparator.clone();
@@ -87,6 +88,40 @@ impl Repair<'_> {
             lies
         });
         found.unlisted.extend(outlying);
+    }
+
+    /// Drops tables whose values are all in blob files that are not there: those of a family that
+    /// was dropped, or that was merged, lie here until they are deleted or written over. Tells of
+    /// the values that other tables miss.
+    fn drop_hollow(&mut self, found: &mut Inventory) {
+        let (mut hollow, mut lost) = (Vec::new(), BTreeMap::new());
+        let (tables, blobs) = (std::mem::take(&mut found.tables), &found.blobs);
+        let unusable = &found.unusable_blobs;
+        for (number, t) in tables {
+            let is_there = |blob| blobs.contains_key(&blob) || unusable.contains_key(&blob);
+            let missing: Vec<_> = t.refs.iter().filter(|(blob, _)| !is_there(*blob)).collect();
+            let values: u64 = missing.iter().map(|(_, of)| of.count).sum();
+            if values > 0 && values == t.entries {
+                hollow.push((
+                    t.path,
+                    "all its values are in blob files that are not there".into(),
+                ));
+                continue;
+            }
+            for (blob, of) in missing {
+                *lost.entry(blob).or_insert(0) += of.count;
+            }
+            found.tables.insert(number, t);
+        }
+        let has_lost = !hollow.is_empty() || !lost.is_empty();
+        self.report.has_lost_data |= has_lost;
+        found.unlisted.extend(hollow);
+        self.report
+            .losses
+            .extend(lost.into_iter().map(|(blob, values)| {
+                let name = file_name::blob_name(blob);
+                format!("{name} is missing: reads of {values} values fail")
+            }));
     }
 
     /// The highest id of a name is the family that lives; tables of a lower one are left from a

@@ -262,6 +262,7 @@ impl Repair<'_> {
             comparator,
             meta,
             refs,
+            entries: p.num_entries,
             is_ageless: p.external_sst_file_version.is_some_and(|v| v >= 2)
                 && p.external_sst_file_global_seqno.unwrap_or(0) == 0,
             made_of: made_of(p),

@@ -13,7 +13,7 @@ use super::universal;
 use crate::file::FileMeta;
 use crate::load::Zone;
 use crate::plan::{CompactionReason, Plan};
-use crate::space::{SpaceUse, merges_many, to_collect, to_merge};
+use crate::space::{SpaceUse, to_collect};
 use crate::writers::level0_zone;
 use esker_format::{FileNo, Level};
 use std::sync::Arc;
@@ -54,12 +54,10 @@ impl Context<'_> {
         if let Some(plan) = self.merge_into_last_level() {
             return Some(plan);
         }
-        if space.is_short(self.moment.beside) {
-            return self.collect(&to_collect(self.version, most), most);
+        if !space.is_short(self.moment.beside) {
+            return None;
         }
-        let small = to_merge(self.version, self.policy, most);
-        let merged = self.collect(&small, most);
-        merged.filter(|plan| merges_many(self.version, &small, plan))
+        self.collect(&to_collect(self.version, most), most)
     }
 
     /// What lies next above the last level, or a part of it, into that. Universal trees do so by
