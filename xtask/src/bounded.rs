@@ -64,6 +64,15 @@ impl Drop for ControlGroup {
     }
 }
 
+/// A shell that joins `group`, if there is one, and becomes the command that its arguments name.
+fn command_in(group: Option<&ControlGroup>) -> Command {
+    let mut command = Command::new("sh");
+    let join = "if [ -n \"$0\" ]; then echo $$ >\"$0\"; fi; exec \"$@\"";
+    let procs = group.map(|g| g.0.join("cgroup.procs")).unwrap_or_default();
+    command.args(["-c", join]).arg(procs);
+    command
+}
+
 /// A run of the program.
 struct BoundedRun {
     rate: f64,
@@ -84,14 +93,8 @@ impl Program {
         let data = self.work.join("data");
         let _gone = std::fs::remove_dir_all(&data);
         std::fs::create_dir_all(&data)?;
-        let mut command = Command::new("sh");
-        command.args([
-            "-c",
-            "if [ -n \"$0\" ]; then echo $$ >\"$0\"; fi; exec \"$@\"",
-        ]);
-        let procs = group.map(|g| g.0.join("cgroup.procs"));
-        command.arg(procs.unwrap_or_default()).arg(&self.binary);
-        command.arg(&data).args(&self.arguments);
+        let mut command = command_in(group);
+        command.arg(&self.binary).arg(&data).args(&self.arguments);
         command
             .env("LD_LIBRARY_PATH", &self.library)
             .env_remove("ESKER_MEMORY");

@@ -24,7 +24,7 @@ const KEYS: u64 = 12_000;
 const VALUE: usize = 2_000;
 /// Percent of what is alive.
 const BOUND: u64 = 130;
-/// What a memtable of this size may take at most before it begins to count: twice as many as start
+/// Most bytes of memtables of this size before they begin to count: twice as many as start
 /// a merge.
 const MEMTABLE: u64 = 256 << 10;
 

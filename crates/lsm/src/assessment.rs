@@ -28,7 +28,7 @@ pub struct Assessment {
     pub stack_room: Option<u64>,
     /// The part of that room that it takes.
     pub stack: Option<f64>,
-    /// What the tree takes of a bound on its space, where there is one.
+    /// Space of the tree against its bound, where there is one.
     pub space: Option<SpaceUse>,
     /// How near the tree is to slowing its writers down, without its memtables.
     pub load: Load,

@@ -151,7 +151,7 @@ pub struct FileMeta {
     pub collapsible_reads: Arc<AtomicU64>,
     /// Counts from the properties block, once somebody read them.
     pub stats: OnceLock<FileStats>,
-    /// What its entries refer to in blob files, once somebody read that; not of a table that does
+    /// References of its entries to blob files, once somebody read them; not of a table that does
     /// not say it.
     pub blob_shares: OnceLock<BlobShares>,
     /// The engine's open reader.

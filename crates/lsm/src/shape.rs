@@ -167,7 +167,7 @@ pub fn summary(version: &Version, policy: &Policy, busy: &Busy) -> String {
     out
 }
 
-/// What blob files hold, in one line; empty where there are none.
+/// Contents of blob files in one line; empty where there are none.
 pub fn blob_summary(version: &Version, busy: &Busy) -> String {
     let blobs = version.blob_files().values();
     let sum = |of: fn(&BlobFile) -> u64| blobs.clone().map(|b| of(b)).sum::<u64>();

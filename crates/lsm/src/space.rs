@@ -1,6 +1,6 @@
 //! Space of a tree against a bound in percent of what is alive in it, and the garbage in it.
 //!
-//! What is alive is what a compaction of everything would leave. It is not known before that, but
+//! Live bytes are those that a compaction of everything would leave. They are not known before, but
 //! for a part: a sorted run has no key twice, so the largest run is alive, but for what newer runs
 //! delete. A run weighs its tables and the values in blob files that they refer to. What else there
 //! is takes space, and is one of two kinds:
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Bytes of a blob file beside its records: header and footer.
 const BLOB_FILE_EDGES: u64 = 62;
 
-/// What a tree takes of a bound on its space.
+/// Space of a tree against its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpaceUse {
     /// Bytes that are alive, at least.

@@ -1,13 +1,13 @@
 //! Any command in a control group of little memory, and beside it without one.
 //!
-//! What a group holds is sampled ten times a second: anonymous memory alone, since the page cache
+//! Memory of the group is sampled ten times a second: anonymous memory alone, since the page cache
 //! fills whatever it may.
 
-use super::{ControlGroup, beyond};
+use super::{ControlGroup, beyond, command_in};
 use crate::Findings;
 use std::io;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -19,11 +19,8 @@ struct CommandRun {
 
 /// Runs `words`, in `group` if there is one, with a budget of `memory`.
 fn run_once(words: &[&str], memory: &str, group: Option<&ControlGroup>) -> io::Result<CommandRun> {
-    let procs = group.map(|g| g.0.join("cgroup.procs")).unwrap_or_default();
-    let join = "if [ -n \"$0\" ]; then echo $$ >\"$0\"; fi; exec \"$@\"";
-    let mut command = Command::new("sh");
-    command.args(["-c", join]).arg(procs).args(words);
-    command.env("ESKER_MEMORY", memory);
+    let mut command = command_in(group);
+    command.args(words).env("ESKER_MEMORY", memory);
     let begin = Instant::now();
     let status = command.status()?;
     Ok(CommandRun {

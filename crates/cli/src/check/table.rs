@@ -30,7 +30,7 @@ pub(super) struct Job<'a> {
     pub(super) family: &'a Family,
     pub(super) level: Level,
     pub(super) meta: &'a NewFile,
-    /// What the tables of the family refer to in blob files.
+    /// References of the tables of the family to blob files.
     pub(super) refs: &'a Mutex<BlobRefs>,
 }
 

@@ -100,7 +100,7 @@ impl Writer<'_> {
         )
     }
 
-    /// The same records in another batch, which held others, in libraries that can assign one.
+    /// A copy of the records in another batch, which held others, in libraries that can assign one.
     pub(super) fn assigned(&self, batch: H) -> Result<H> {
         let (world, mut e) = (self.world, ptr::null_mut());
         if world.api.esker_writebatch_assign.is_none() {

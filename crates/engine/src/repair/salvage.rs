@@ -95,11 +95,13 @@ impl Repair<'_> {
     /// the values that other tables miss.
     fn drop_hollow(&mut self, found: &mut Inventory) {
         let (mut hollow, mut lost) = (Vec::new(), BTreeMap::new());
-        let (tables, blobs) = (std::mem::take(&mut found.tables), &found.blobs);
-        let unusable = &found.unusable_blobs;
-        for (number, t) in tables {
-            let is_there = |blob| blobs.contains_key(&blob) || unusable.contains_key(&blob);
-            let missing: Vec<_> = t.refs.iter().filter(|(blob, _)| !is_there(*blob)).collect();
+        for (number, t) in std::mem::take(&mut found.tables) {
+            let is_missing = |blob| !found.has_blob(blob);
+            let missing: Vec<_> = t
+                .refs
+                .iter()
+                .filter(|(blob, _)| is_missing(*blob))
+                .collect();
             let values: u64 = missing.iter().map(|(_, of)| of.count).sum();
             if values > 0 && values == t.entries {
                 hollow.push((

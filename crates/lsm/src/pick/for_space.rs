@@ -60,7 +60,7 @@ impl Context<'_> {
         self.collect(&to_collect(self.version, most), most)
     }
 
-    /// What lies next above the last level, or a part of it, into that. Universal trees do so by
+    /// Merges the level above the last one, or a part of it, into that. Universal trees do so by
     /// themselves.
     fn merge_into_last_level(&self) -> Option<Plan> {
         if self.policy.compaction_style != CompactionStyle::Level || !self.hides_too_much() {

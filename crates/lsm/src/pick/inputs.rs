@@ -29,7 +29,7 @@ pub(super) struct Context<'a> {
     pub(super) moment: PickContext,
     pub(super) targets: &'a Targets,
     pub(super) weights: Weights,
-    /// What the tree takes of a bound on its space, where there is one.
+    /// Space of the tree against its bound, where there is one.
     pub(super) space: Option<SpaceUse>,
 }
 

@@ -102,7 +102,7 @@ impl DrainStats {
         self.waiting_to_go.load(Relaxed)
     }
 
-    /// So many bytes of files without readers wait to be deleted.
+    /// Sets the bytes of files without readers that wait to be deleted.
     pub(crate) fn set_waiting_to_go(&self, bytes: u64) {
         self.waiting_to_go.store(bytes, Relaxed);
     }
