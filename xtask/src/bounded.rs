@@ -4,8 +4,12 @@
 //! It fails where the kernel kills the program, where more than nine tenths of the limit are
 //! resident, and where the bounded run is slower than nine tenths of the other. Says so and ends
 //! well where no control group can be made. `--library DIR` has `librocksdb.so` of another build,
-//! which runs without the variable, for comparison: then nothing is checked. Behind `--` stands any
-//! other command that runs the same two ways, and whose time counts as its rate.
+//! which runs without the variable, for comparison: then nothing is checked.
+//!
+//! Behind `--` stands any other command that runs the same two ways; its rate is the number before
+//! the word "operations" of its output, else its time. `--heap MB` is the Java heap of such a
+//! command, which `auto` leaves out of the limit. `--unset` runs it in the group alone, without the
+//! variable.
 
 mod command;
 
@@ -18,7 +22,8 @@ use std::process::{Command, Output};
 
 const USAGE: &str = "usage: cargo xtask bounded [--limit MB] [--databases N] [--threads N] \
     [--seconds N] [--profile NAME | --prefix DIR (installed already)] [--library DIR] \
-    | cargo xtask bounded [--limit MB] -- COMMAND [ARGUMENT ...]";
+    | cargo xtask bounded [--limit MB] [--heap MB] [--unset] -- COMMAND \
+    [ARGUMENT ...]";
 
 /// A group of the memory controller, removed when this is dropped.
 struct ControlGroup(PathBuf);
@@ -152,11 +157,21 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
     if command.is_some_and(<[&str]>::is_empty) {
         return Err(io::Error::other(USAGE));
     }
+    let of_command = ["--limit", "--heap", "--unset"];
+    let is_other = |word: &&str| word.starts_with("--") && !of_command.contains(word);
+    if command.is_some() && args.iter().any(is_other) {
+        return Err(io::Error::other(USAGE));
+    }
+    let (mut is_unset, mut heap) = (false, 0u64);
     let mut args = args.iter();
     while let Some(&word) = args.next() {
         let mut value = || args.next().copied().ok_or_else(|| io::Error::other(USAGE));
         match word {
             "--limit" => limit = value()?.parse().map_err(|_| io::Error::other(USAGE))?,
+            "--heap" if command.is_some() => {
+                heap = value()?.parse().map_err(|_| io::Error::other(USAGE))?;
+            }
+            "--unset" if command.is_some() => is_unset = true,
             "--databases" => counts[0] = value()?.to_owned(),
             "--threads" => counts[1] = value()?.to_owned(),
             "--seconds" => counts[2] = value()?.to_owned(),
@@ -172,7 +187,11 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> io::Result<Findings> {
         return Ok(Findings::new());
     };
     if let Some(words) = command {
-        return command::compare(limit, &group, words);
+        return if is_unset {
+            command::show(limit, &group, words)
+        } else {
+            command::compare(limit, heap << 20, &group, words)
+        };
     }
     let work = library::target_directory(root)?.join("bounded");
     std::fs::create_dir_all(&work)?;

@@ -2,6 +2,7 @@ import java.nio.file.*;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.LongAdder;
 import org.apache.kafka.clients.admin.*;
 import org.apache.kafka.clients.consumer.*;
 import org.apache.kafka.clients.producer.*;
@@ -18,14 +19,16 @@ import org.apache.kafka.streams.state.Stores;
  *
  * <pre>
  * Counts topics BROKER                      makes the topics, of four partitions each
- * Counts produce BROKER FROM TO             produces updates FROM to TO, of 500 words
+ * Counts produce BROKER FROM TO             produces updates FROM to TO, of 500 words or -Dwords=N
  * Counts count BROKER DIRECTORY             counts until it is stopped
  * Counts check BROKER UPDATES               waits for the counts of so many updates; 1 if they
  * differ
+ * Counts many BROKER DIRECTORY UPDATES N    counts so many updates in N stores for each partition,
+ * and ends; tells the rate
  * </pre>
  */
 public class Counts {
-  static final int WORDS = 500;
+  static final int WORDS = Integer.getInteger("words", 500);
   static final int PARTITIONS = 4;
 
   static Properties client(String broker) {
@@ -56,15 +59,9 @@ public class Counts {
     }
   }
 
-  static void count(String broker, String directory) throws Exception {
-    StreamsBuilder builder = new StreamsBuilder();
-    builder.stream("words", Consumed.with(Serdes.String(), Serdes.String()))
-        .groupByKey(Grouped.with(Serdes.String(), Serdes.String()))
-        .count(Materialized.<String, Long>as(Stores.persistentKeyValueStore("counts"))
-            .withKeySerde(Serdes.String()).withValueSerde(Serdes.Long()).withCachingDisabled())
-        .toStream().to("counts", Produced.with(Serdes.String(), Serdes.Long()));
+  static Properties application(String broker, String name, String directory) {
     Properties p = client(broker);
-    p.put(StreamsConfig.APPLICATION_ID_CONFIG, "counts");
+    p.put(StreamsConfig.APPLICATION_ID_CONFIG, name);
     p.put(StreamsConfig.STATE_DIR_CONFIG, directory);
     p.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
     p.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 200);
@@ -72,6 +69,17 @@ public class Counts {
     p.put("session.timeout.ms", 6000);
     p.put("heartbeat.interval.ms", 1000);
     p.put(StreamsConfig.producerPrefix("transaction.timeout.ms"), 10000);
+    return p;
+  }
+
+  static void count(String broker, String directory) throws Exception {
+    StreamsBuilder builder = new StreamsBuilder();
+    builder.stream("words", Consumed.with(Serdes.String(), Serdes.String()))
+        .groupByKey(Grouped.with(Serdes.String(), Serdes.String()))
+        .count(Materialized.<String, Long>as(Stores.persistentKeyValueStore("counts"))
+            .withKeySerde(Serdes.String()).withValueSerde(Serdes.Long()).withCachingDisabled())
+        .toStream().to("counts", Produced.with(Serdes.String(), Serdes.Long()));
+    Properties p = application(broker, "counts", directory);
     KafkaStreams streams = new KafkaStreams(builder.build(), p);
     CountDownLatch ended = new CountDownLatch(1);
     streams.setStateListener((now, before) -> System.out.println("state " + now));
@@ -81,6 +89,46 @@ public class Counts {
     }));
     streams.start();
     ended.await();
+  }
+
+  static void many(String broker, String directory, long updates, int stores) throws Exception {
+    CountDownLatch ended = new CountDownLatch(1);
+    LongAdder counted = new LongAdder();
+    StreamsBuilder builder = new StreamsBuilder();
+    KGroupedStream<String, String> words =
+        builder.stream("words", Consumed.with(Serdes.String(), Serdes.String()))
+            .groupByKey(Grouped.with(Serdes.String(), Serdes.String()));
+    for (int i = 0; i < stores; i++) {
+      words.count(Materialized.<String, Long>as(Stores.persistentKeyValueStore("counts-" + i))
+          .withKeySerde(Serdes.String()).withValueSerde(Serdes.Long()).withCachingDisabled())
+          .toStream().foreach((word, count) -> {
+            counted.increment();
+            if (counted.sum() >= updates * stores) {
+              ended.countDown();
+            }
+          });
+    }
+    String name = "many-" + ProcessHandle.current().pid();
+    Properties p = application(broker, name, directory + "/" + name);
+    KafkaStreams streams = new KafkaStreams(builder.build(), p);
+    // The rate is that of the counting, without the start.
+    CountDownLatch running = new CountDownLatch(1);
+    streams.setStateListener((now, before) -> {
+      if (now == KafkaStreams.State.RUNNING) {
+        running.countDown();
+      } else if (now == KafkaStreams.State.ERROR) {
+        System.exit(1);
+      }
+    });
+    streams.start();
+    running.await();
+    long began = System.nanoTime();
+    ended.await();
+    double seconds = (System.nanoTime() - began) / 1e9;
+    streams.close(Duration.ofSeconds(60));
+    System.out.printf("%.0f operations a second, %d in %.1f s%n", updates * stores / seconds,
+        updates * stores, seconds);
+    System.exit(0);
   }
 
   static void check(String broker, long updates) throws Exception {
@@ -124,6 +172,7 @@ public class Counts {
       case "topics": topics(a[1]); break;
       case "produce": produce(a[1], Integer.parseInt(a[2]), Integer.parseInt(a[3])); break;
       case "count": count(a[1], a[2]); break;
+      case "many": many(a[1], a[2], Long.parseLong(a[3]), Integer.parseInt(a[4])); break;
       case "check": check(a[1], Long.parseLong(a[2])); break;
       default: throw new IllegalArgumentException(a[0]);
     }

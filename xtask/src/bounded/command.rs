@@ -7,26 +7,44 @@ use super::{ControlGroup, beyond, command_in};
 use crate::Findings;
 use std::io;
 use std::path::Path;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// A run of the command.
 struct CommandRun {
     status: ExitStatus,
-    took: Duration,
+    /// Operations a second as its output tells them, else runs a second.
+    rate: f64,
 }
 
-/// Runs `words`, in `group` if there is one, with a budget of `memory`.
-fn run_once(words: &[&str], memory: &str, group: Option<&ControlGroup>) -> io::Result<CommandRun> {
+/// Runs `words`, in `group` if there is one, with a budget of `memory` if that is set.
+fn run_once(
+    words: &[&str],
+    memory: Option<&str>,
+    group: Option<&ControlGroup>,
+) -> io::Result<CommandRun> {
     let mut command = command_in(group);
-    command.args(words).env("ESKER_MEMORY", memory);
+    command.args(words).env_remove("ESKER_MEMORY");
+    if let Some(memory) = memory {
+        command.env("ESKER_MEMORY", memory);
+    }
     let begin = Instant::now();
-    let status = command.status()?;
+    let output = command.stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    let rate = operations(&text).unwrap_or_else(|| 1.0 / begin.elapsed().as_secs_f64());
     Ok(CommandRun {
-        status,
-        took: begin.elapsed(),
+        status: output.status,
+        rate,
     })
+}
+
+/// The number before the first word "operations".
+fn operations(text: &str) -> Option<f64> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "operations")?;
+    words.get(at.checked_sub(1)?)?.parse().ok()
 }
 
 /// The number behind the first of `names` in `file`: lines of a name and a number.
@@ -53,8 +71,12 @@ impl ControlGroup {
     }
 }
 
-/// Runs the command twice and compares.
-pub(super) fn compare(limit: u64, group: &ControlGroup, words: &[&str]) -> io::Result<Findings> {
+/// A run in the group, the most anonymous memory of it, and how many processes the kernel killed.
+fn run_bounded(
+    words: &[&str],
+    memory: Option<&str>,
+    group: &ControlGroup,
+) -> io::Result<(CommandRun, u64, u64)> {
     let is_done = AtomicBool::new(false);
     let (bounded, resident) = std::thread::scope(|scope| {
         let sampler = scope.spawn(|| {
@@ -65,17 +87,42 @@ pub(super) fn compare(limit: u64, group: &ControlGroup, words: &[&str]) -> io::R
             }
             most
         });
-        let run = run_once(words, "auto", Some(group));
+        let run = run_once(words, memory, Some(group));
         is_done.store(true, Relaxed);
         (run, sampler.join().ok().flatten())
     });
-    let bounded = bounded?;
-    let mut findings = Findings::new();
-    let (Some(resident), Some(killed)) = (resident, group.killed()) else {
-        return Err(io::Error::other(
+    let run = bounded?;
+    match (resident, group.killed()) {
+        (Some(resident), Some(killed)) => Ok((run, resident, killed)),
+        _ => Err(io::Error::other(
             "the control group tells nothing of its memory",
-        ));
-    };
+        )),
+    }
+}
+
+/// Runs the command in the group alone, without a budget, and tells of it.
+pub(super) fn show(limit: u64, group: &ControlGroup, words: &[&str]) -> io::Result<Findings> {
+    let (run, resident, killed) = run_bounded(words, None, group)?;
+    println!(
+        "without the variable, limit {} MB: at most {} MB resident, {killed} killed, {}, \
+         {:.3} a second",
+        limit >> 20,
+        resident >> 20,
+        run.status,
+        run.rate,
+    );
+    Ok(Findings::new())
+}
+
+/// Runs the command twice and compares. `heap` bytes of the limit are a Java heap.
+pub(super) fn compare(
+    limit: u64,
+    heap: u64,
+    group: &ControlGroup,
+    words: &[&str],
+) -> io::Result<Findings> {
+    let (bounded, resident, killed) = run_bounded(words, Some("auto"), group)?;
+    let mut findings = Findings::new();
     if !bounded.status.success() {
         findings.push(format!(
             "bounded, the command ended with {}",
@@ -85,21 +132,22 @@ pub(super) fn compare(limit: u64, group: &ControlGroup, words: &[&str]) -> io::R
     if killed > 0 {
         findings.push(format!("the kernel killed {killed} of its processes"));
     }
-    let free = run_once(words, &(limit / 2).to_string(), None)?;
+    let budget = limit.saturating_sub(heap) / 2;
+    let free = run_once(words, Some(&budget.to_string()), None)?;
     if !free.status.success() {
         findings.push(format!(
             "not bounded, the command ended with {}",
             free.status
         ));
     }
-    let ratio = free.took.as_secs_f64() / bounded.took.as_secs_f64();
+    let ratio = bounded.rate / free.rate;
     println!(
-        "limit {} MB: at most {} MB resident, {killed} killed; {:.1} s, {:.1} s without the limit, \
-         rates {ratio:.2}",
+        "limit {} MB: at most {} MB resident, {killed} killed; {:.3} a second, {:.3} without the \
+         limit, {ratio:.2}",
         limit >> 20,
         resident >> 20,
-        bounded.took.as_secs_f64(),
-        free.took.as_secs_f64(),
+        bounded.rate,
+        free.rate,
     );
     findings.extend(beyond(limit, resident, ratio));
     Ok(findings)
@@ -108,6 +156,13 @@ pub(super) fn compare(limit: u64, group: &ControlGroup, words: &[&str]) -> io::R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rate_stands_before_its_word() {
+        let text = "state RUNNING\n1200 operations a second, 9000 in 7.5 s\n";
+        assert_eq!(operations(text), Some(1200.0));
+        assert_eq!(operations("operations"), None);
+    }
 
     #[test]
     fn a_figure_is_found_by_its_whole_name() -> io::Result<()> {
