@@ -229,9 +229,11 @@ fn values_in_blob_files_run_beside_rocksdb() {
         {
             continue;
         }
-        for figure in ["p99", "settled_ops_sec", "settled_cpu_us_op"] {
+        for figure in ["p99", "settled_ops_sec"] {
             assert!(of(figure) > Some(0.0), "{figure} of {place}");
         }
+        // Processor time is counted in hundredths of a second.
+        assert!(of("settled_cpu_us_op") >= Some(0.0), "{place}");
         assert!(of("space_amp_settled") > Some(0.3), "{place}");
         let is_apart = engine["name"]
             .as_str()

@@ -104,8 +104,9 @@ impl CellLine {
         self.ratio.median / least.unwrap_or(1.0)
     }
 
+    /// Tells whether the gate is missed in the two digits that are printed.
     fn is_lost(&self) -> bool {
-        self.gate.is_some() && self.margin() < 1.0
+        self.gate.is_some() && self.margin() < 0.995
     }
 
     /// Lost gates, then what is worse without a gate, then the rest; the largest loss first.
