@@ -26,6 +26,8 @@ fn record(directory: &Path) -> Value {
     serde_json::from_str(&text).expect("a document")
 }
 
+const DEBIAN: &str = "/usr/lib/x86_64-linux-gnu/librocksdb.so.7.8";
+
 const SMALL: [&str; 7] = [
     "byrx",
     "--quick",
@@ -165,7 +167,6 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
             .count();
         assert_eq!(made, 0, "{args:?} made a directory");
     }
-    const DEBIAN: &str = "/usr/lib/x86_64-linux-gnu/librocksdb.so.7.8";
     if Path::new(DEBIAN).exists() {
         let engine = format!("--engine=lib:{DEBIAN}");
         let output = run(directory.path(), &["linkbench", "--quick", &engine]);
@@ -179,4 +180,72 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
         "{}",
         text(&help.stdout)
     );
+}
+
+/// Values inline and in blob files, on this engine and on RocksDB where a library is installed: the
+/// small form takes seconds.
+#[test]
+fn values_in_blob_files_run_beside_rocksdb() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let library = format!("--engine=lib:{DEBIAN}");
+    let mut args = vec![
+        "blob",
+        "--quick",
+        "--mb=2",
+        "--rounds=1",
+        "--duration=0",
+        "--plain=1024",
+        "--zstd=4096",
+        "--cache_mb=16",
+        "--pairs=1",
+        "--out=out",
+        "--scratch=scratch",
+        "--engine=esker",
+    ];
+    let has_library = Path::new(DEBIAN).exists();
+    if has_library {
+        args.push(&library);
+    } else {
+        println!("SKIPPED: there is no {DEBIAN}: Esker runs alone");
+    }
+    let output = run(directory.path(), &args);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let record = record(directory.path());
+    assert_eq!(record["complete"], true);
+    let engines = record["engines"].as_array().expect("engines");
+    assert_eq!(engines.len(), if has_library { 4 } else { 2 });
+    let results = record["results"].as_array().expect("results");
+    // Five steps of two cells, twice on each engine.
+    assert_eq!(results.len(), 2 * 5 * 2 * engines.len());
+    for run in results {
+        let engine = &engines[run["engine"].as_u64().expect("a place") as usize];
+        let step = &record["steps"][run["step"].as_u64().expect("a place") as usize];
+        let of = |figure: &str| run["figures"][figure]["value"].as_f64();
+        let place = format!("{} {}: {run}", engine["name"], step["name"]);
+        assert!(of("ops_sec") > Some(0.0), "{place}");
+        if !step["name"]
+            .as_str()
+            .is_some_and(|name| name.ends_with(" overwrite"))
+        {
+            continue;
+        }
+        for figure in ["p99", "settled_ops_sec"] {
+            assert!(of(figure) > Some(0.0), "{figure} of {place}");
+        }
+        // Processor time is counted in hundredths of a second.
+        assert!(of("settled_cpu_us_op") >= Some(0.0), "{place}");
+        assert!(of("space_amp_settled") > Some(0.3), "{place}");
+        let is_apart = engine["name"]
+            .as_str()
+            .is_some_and(|name| name.ends_with(" blobs"));
+        assert_eq!(of("blob_sz") > Some(0.0), is_apart, "{place}");
+    }
+    let html = std::fs::read_to_string(directory.path().join("out/report.html")).expect("a page");
+    assert!(html.contains("Esker blobs"));
+    if has_library {
+        assert_eq!(record["base"], 3);
+        assert_eq!(engines[3]["name"], "RocksDB 7.8.3 blobs");
+        assert!(html.contains("Esker blobs beside RocksDB 7.8.3 blobs"));
+        assert!(html.contains("Gates are open (1 pair"));
+    }
 }

@@ -181,12 +181,14 @@ fn parse(experiment: &dyn Experiment, args: &[String]) -> Result<Arguments> {
         .map(|(n, v)| (n.as_str(), v.as_str()))
         .collect();
     let settings = experiment.settings();
+    let request = Request::of(experiment.name(), settings, quick, &engines, &given);
     Ok(Arguments {
         request: Some(Request {
             pairs,
             flags,
             scratch,
-            ..Request::of(experiment.name(), settings, quick, &engines, &given)
+            engines: experiment.engines(request.engines.clone()),
+            ..request
         }),
         names_engines,
         out,

@@ -383,6 +383,12 @@ impl Drop for SpaceWatch {
 /// How often a [`SpaceWatch`] looks at most.
 const EVERY: Duration = Duration::from_millis(100);
 
+/// Bytes of memory of the machine; 0 where it does not say.
+pub fn memory_bytes() -> u64 {
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    field(&memory, "MemTotal:") * 1024
+}
+
 /// One line about the machine: processors, memory, kernel.
 pub fn machine() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -392,8 +398,7 @@ pub fn machine() -> String {
         .unwrap_or("");
     let model = model.trim_start_matches([' ', '\t', ':']);
     let cores = processors();
-    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let gib = field(&memory, "MemTotal:") as f64 / 1_048_576.0;
+    let gib = memory_bytes() as f64 / 1_073_741_824.0;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let governor = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
     let governor = governor

@@ -58,6 +58,12 @@ pub trait Experiment: Sync {
         &["esker"]
     }
 
+    /// The engines that are run for those that are named: an experiment may run several forms of
+    /// each.
+    fn engines(&self, named: Vec<EngineSpec>) -> Vec<EngineSpec> {
+        named
+    }
+
     /// The engine that the others are divided by: the first that is not the embedded one, or the
     /// first of all.
     fn base(&self, engines: &[EngineSpec]) -> usize {

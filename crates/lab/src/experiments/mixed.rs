@@ -1,4 +1,4 @@
-//! `cache`, `ycsb`, `mixgraph`, `blob`: one question each about a mixed workload.
+//! `cache`, `ycsb`, `mixgraph`: one question each about a mixed workload.
 
 use crate::experiment::plan::{Request, Setting};
 use crate::experiment::ratio::geometric_mean;
@@ -399,96 +399,6 @@ fn mixgraph(request: &Request) -> Result<Chains> {
             ),
         ],
     )])
-}
-
-/// Values in files of their own.
-pub(super) static BLOB: Recipe = Recipe {
-    name: "blob",
-    title: "Values in files of their own",
-    help: "key-value separation off, on and tiered, by sizes of values and compression",
-    about: "The same bytes are written in random order and overwritten, then read by key and by \
-            range: with values in the tables (off), in blob files (on), and in blob files from the \
-            second level on (tiered).",
-    settings: &BLOB_SETTINGS,
-    chains: blob,
-    size: |request| {
-        let chains = 3 * request.counts("sizes")?.len() * request.words("codecs").len();
-        let (mb, duration) = (request.count("mb")?, request.count("duration")?);
-        Ok((chains as u64 * (3 * duration + mb / 60), (mb << 20) * 4))
-    },
-    sum: None,
-    finish: nothing,
-};
-
-const BLOB_SETTINGS: [Setting; 4] = [
-    setting("mb", "128", "20480", "megabytes of values"),
-    setting("duration", "3", "120", "seconds of each step"),
-    setting(
-        "sizes",
-        "1024,8192",
-        "256,1024,4096,16384,65536",
-        "bytes of a value",
-    ),
-    setting(
-        "codecs",
-        "none",
-        "none,lz4,zstd",
-        "compression of tables and blob files",
-    ),
-];
-
-fn blob(request: &Request) -> Result<Chains> {
-    let (bytes, mut out) = (request.count("mb")? << 20, Vec::new());
-    for size in request.counts("sizes")? {
-        for codec in request.words("codecs") {
-            for (separation, own) in [
-                ("off", &[][..]),
-                ("on", &["--enable_blob_files=true"]),
-                (
-                    "tiered",
-                    &["--enable_blob_files=true", "--blob_file_starting_level=2"],
-                ),
-            ] {
-                let num = (bytes / size.max(1)).max(1000);
-                let mut common = vec![
-                    flag("num", num),
-                    flag("value_size", size),
-                    flag("compression_type", codec),
-                    flag("blob_compression_type", codec),
-                    flag("cache_size", (bytes / 4).max(32 << 20)),
-                    flag("seek_nexts", 10),
-                ];
-                if separation != "off" {
-                    common.push(flag("min_blob_size", 0));
-                    common.push(flag("enable_blob_garbage_collection", true));
-                }
-                common.extend(own.iter().map(|flag| (*flag).to_string()));
-                let statistics = [common.clone(), vec!["--statistics".into()]].concat();
-                let duration = flag("duration", request.count("duration")?);
-                let timed = |flags: &[String]| [flags.to_vec(), vec![duration.clone()]].concat();
-                let name = format!("{size}.{codec}.{separation}");
-                let load = vec![
-                    rate("filluniquerandom", "load", "every key once"),
-                    prepare("waitforcompaction"),
-                ];
-                let write = vec![
-                    rate("overwrite", "overwrite", "overwrite at random"),
-                    prepare("waitforcompaction"),
-                ];
-                let read = vec![
-                    rate("readrandom", "readrandom", "read a key"),
-                    rate("seekrandom", "fwdrange", "a range of ten"),
-                ];
-                let stages = vec![
-                    on_tree(load, &statistics),
-                    on_tree(write, &timed(&statistics)),
-                    on_tree(read, &timed(&common)),
-                ];
-                out.push((name, stages));
-            }
-        }
-    }
-    Ok(out)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Most are recipes: lists of benchmarks of `esker bench` in the order in which RocksDB's users run
 //! them, on Esker and on any `librocksdb.so`. `all` lists every experiment.
 
+mod blob;
 mod byrx;
 mod cached;
 mod compaction;
@@ -37,7 +38,7 @@ pub fn all() -> Vec<&'static dyn Experiment> {
         &mixed::CACHE,
         &mixed::YCSB,
         &mixed::MIXGRAPH,
-        &mixed::BLOB,
+        &blob::BLOB,
         &memory::MEMORY,
     ];
     all.extend(crate::relational::experiments::all());
