@@ -526,11 +526,8 @@ Status SetObjects(const ColumnFamilyOptions& options, rocksdb_options_t* out) {
     rocksdb_options_set_sst_partitioner_factory(out, factory);
     rocksdb_sst_partitioner_factory_destroy(factory);
   }
-  for (const auto& factory : options.table_properties_collector_factories) {
-    if (factory == nullptr || !factory->EskerAddTo(out)) {
-      return Unsupported("table_properties_collector_factories");
-    }
-  }
+  const Status collects = AddCollectors(options.table_properties_collector_factories, out);
+  if (!collects.ok()) return collects;
   if (options.memtable_factory != nullptr) {
     const char* kind = options.memtable_factory->EskerKind();
     if (kind == nullptr) return Unsupported("memtable_factory");

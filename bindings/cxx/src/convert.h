@@ -40,6 +40,7 @@ Status SetObjects(const DBOptions& options, const std::shared_ptr<ListenedDb>& d
                   rocksdb_options_t* out);
 void AddListener(const std::shared_ptr<EventListener>& listener,
                  const std::shared_ptr<ListenedDb>& db, rocksdb_options_t* out);
+Status AddCollectors(const TablePropertiesCollectorFactories& factories, rocksdb_options_t* out);
 void SetTableFilter(const std::function<bool(const TableProperties&)>& filter,
                     rocksdb_readoptions_t* out);
 // The options that are sets of enumerators.

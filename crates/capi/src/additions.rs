@@ -3,12 +3,16 @@
 //!
 //! Functions are only ever added here. Each addition raises `ESKER_INTERFACE_VERSION`.
 
+mod collectors;
 mod filter;
+mod ingest;
 mod lock_waits;
 mod options;
 mod transaction;
 
+pub use collectors::*;
 pub use filter::*;
+pub use ingest::*;
 pub use lock_waits::*;
 pub use options::*;
 pub use transaction::*;

@@ -311,6 +311,16 @@ class DB {
     return GetIntProperty(DefaultColumnFamily(), name, value);
   }
 
+  // By the paths of tables. What was in the collection stays.
+  virtual Status GetPropertiesOfAllTables(ColumnFamilyHandle* family,
+                                          TablePropertiesCollection* properties);
+  Status GetPropertiesOfAllTables(TablePropertiesCollection* properties) {
+    return GetPropertiesOfAllTables(DefaultColumnFamily(), properties);
+  }
+  virtual Status GetPropertiesOfTablesInRange(ColumnFamilyHandle* family, const Range* ranges,
+                                              size_t count,
+                                              TablePropertiesCollection* properties);
+
   virtual Status GetApproximateSizes(const SizeApproximationOptions& options,
                                      ColumnFamilyHandle* family, const Range* ranges, int count,
                                      uint64_t* sizes) = 0;
@@ -417,6 +427,8 @@ class DB {
                             const IngestExternalFileOptions& options) {
     return IngestExternalFile(DefaultColumnFamily(), files, options);
   }
+  // Into several families, all or none.
+  virtual Status IngestExternalFiles(const std::vector<IngestExternalFileArg>& args);
   virtual Status DeleteFilesInRanges(ColumnFamilyHandle* family, const RangePtr* ranges,
                                      size_t count, bool include_end = true) = 0;
   virtual Status VerifyChecksum(const ReadOptions& options) = 0;
