@@ -71,7 +71,7 @@ impl TablePropertiesCollectorFactory for CallbackCollectorFactory {
     }
 
     fn create(&self, context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>> {
-        let level = c_int::try_from(context.level.0).unwrap_or(c_int::MAX);
+        let level = c_int::from(context.level.0);
         // SAFETY: the application gave the function together with the state.
         let made = unsafe { (self.functions.create)(self.owner.state(), context.family, level) };
         (!made.is_null()).then(|| {
