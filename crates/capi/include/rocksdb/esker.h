@@ -31,7 +31,7 @@ typedef void (*esker_table_cb)(void* state, const char* path, size_t path_length
 typedef void (*esker_named_value_cb)(void* state, const char* name, size_t name_length,
     const char* value, size_t value_length);
 
-#define ESKER_INTERFACE_VERSION 3
+#define ESKER_INTERFACE_VERSION 4
 
 enum {
   esker_options_of_database = 0,

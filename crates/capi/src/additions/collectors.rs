@@ -57,7 +57,7 @@ pub extern "C" fn esker_each_table_cf(
     db: *mut rocksdb_t,
     column_family: *const rocksdb_column_family_handle_t,
     state: *mut c_void,
-    each: Option<EachTable>,
+    each: Option<EachTable<rocksdb_table_properties_t>>,
     errptr: *mut *mut c_char,
 ) {
     call(errptr, (), || {

@@ -4,7 +4,6 @@
 //! factory is shared by all jobs.
 
 use super::callbacks::{self, Name, Owner, Plain};
-use crate::rocksdb_table_properties_t;
 use esker::options::{
     CollectorContext, EntryKind, TablePropertiesCollector, TablePropertiesCollectorFactory,
 };
@@ -29,8 +28,7 @@ pub(crate) type Property = unsafe extern "C" fn(
 /// Asks a collector.
 pub(crate) type OfCollector = unsafe extern "C" fn(*mut c_void) -> c_uchar;
 /// Takes the properties of a table.
-pub(crate) type EachTable =
-    unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const rocksdb_table_properties_t);
+pub(crate) type EachTable<T> = unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const T);
 
 /// The application's functions.
 #[derive(Clone, Copy, Debug)]
@@ -164,12 +162,7 @@ impl TablePropertiesCollector for CallbackCollector {
 }
 
 /// Shows the properties of a table.
-pub(crate) fn tell_table(
-    f: EachTable,
-    state: *mut c_void,
-    path: &[u8],
-    properties: &rocksdb_table_properties_t,
-) {
+pub(crate) fn tell_table<T>(f: EachTable<T>, state: *mut c_void, path: &[u8], properties: &T) {
     // SAFETY: the application gave the function together with the state; path and properties live
     // through the call.
     unsafe { f(state, path.as_ptr().cast(), path.len(), properties) }
