@@ -89,6 +89,8 @@ Handle<rocksdb_ingestexternalfileoptions_t> ToC(const IngestExternalFileOptions&
 Handle<rocksdb_wait_for_compact_options_t> ToC(const WaitForCompactOptions& options);
 Handle<rocksdb_size_approximation_options_t> ToC(const SizeApproximationOptions& options);
 Handle<rocksdb_envoptions_t> ToC(const EnvOptions& options);
+// A line for each option.
+std::string Printable(const BlockBasedTableOptions& options);
 Handle<rocksdb_transactiondb_options_t> ToC(const TransactionDBOptions& options);
 Handle<rocksdb_transaction_options_t> ToC(const TransactionOptions& options);
 Handle<rocksdb_optimistictransaction_options_t> ToC(const OptimisticTransactionOptions& options);

@@ -31,7 +31,7 @@ typedef void (*esker_table_cb)(void* state, const char* path, size_t path_length
 typedef void (*esker_named_value_cb)(void* state, const char* name, size_t name_length,
     const char* value, size_t value_length);
 
-#define ESKER_INTERFACE_VERSION 4
+#define ESKER_INTERFACE_VERSION 5
 
 enum {
   esker_options_of_database = 0,
@@ -86,6 +86,8 @@ extern ROCKSDB_LIBRARY_API void esker_compact_range_cf(rocksdb_t* db,
     char** errptr);
 extern ROCKSDB_LIBRARY_API void esker_writebatch_assign(rocksdb_writebatch_t* batch,
     const rocksdb_writebatch_t* from, char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_writebatch_wi_pop_save_point(rocksdb_writebatch_wi_t* batch,
+    char** errptr);
 extern ROCKSDB_LIBRARY_API void esker_cache_set_strict_capacity_limit(rocksdb_cache_t* cache,
     unsigned char strict);
 extern ROCKSDB_LIBRARY_API const rocksdb_slice_t* esker_iter_entry(const rocksdb_iterator_t* iterator);
@@ -100,6 +102,13 @@ extern ROCKSDB_LIBRARY_API unsigned char esker_sst_file_metadata_being_compacted
 extern ROCKSDB_LIBRARY_API unsigned char esker_map_property_cf(rocksdb_t* db,
     const rocksdb_column_family_handle_t* column_family, const char* name, void* state,
     esker_named_value_cb each, char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_approximate_memtable_stats_cf(rocksdb_t* db,
+    const rocksdb_column_family_handle_t* column_family, const char* start_key,
+    size_t start_key_length, const char* limit_key, size_t limit_key_length, uint64_t* count,
+    uint64_t* size, char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_reset_stats(rocksdb_t* db, char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_ratelimiter_set_bytes_per_second(rocksdb_ratelimiter_t* limiter,
+    int64_t bytes_per_second);
 extern ROCKSDB_LIBRARY_API void esker_each_table_cf(rocksdb_t* db,
     const rocksdb_column_family_handle_t* column_family, void* state, esker_table_cb each,
     char** errptr);

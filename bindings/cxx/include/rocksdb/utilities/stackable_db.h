@@ -143,6 +143,14 @@ class StackableDB : public DB {
                                       TablePropertiesCollection* properties) override {
     return db_->GetPropertiesOfTablesInRange(family, ranges, count, properties);
   }
+  void GetApproximateMemTableStats(ColumnFamilyHandle* family, const Range& range,
+                                   uint64_t* count, uint64_t* size) override {
+    db_->GetApproximateMemTableStats(family, range, count, size);
+  }
+  Status ResetStats() override { return db_->ResetStats(); }
+  Status EnableAutoCompaction(const std::vector<ColumnFamilyHandle*>& families) override {
+    return db_->EnableAutoCompaction(families);
+  }
   Status GetApproximateSizes(const SizeApproximationOptions& options, ColumnFamilyHandle* family,
                              const Range* ranges, int count, uint64_t* sizes) override {
     return db_->GetApproximateSizes(options, family, ranges, count, sizes);
