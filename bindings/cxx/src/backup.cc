@@ -203,7 +203,8 @@ SstFileWriter::SstFileWriter(const EnvOptions& env_options, const Options& optio
                              ColumnFamilyHandle*, bool, Env::IOPriority, bool)
     : rep_(std::make_unique<Rep>(env_options, options, nullptr)) {}
 SstFileWriter::SstFileWriter(const EnvOptions& env_options, const Options& options,
-                             const Comparator* order, ColumnFamilyHandle*)
+                             const Comparator* order, ColumnFamilyHandle*, bool, Env::IOPriority,
+                             bool)
     : rep_(std::make_unique<Rep>(env_options, options, order)) {}
 SstFileWriter::~SstFileWriter() = default;
 

@@ -413,6 +413,7 @@ Status SetTable(const ColumnFamilyOptions& options, rocksdb_options_t* out) {
   }
   if (table->flush_block_policy_factory) return Unsupported("flush_block_policy_factory");
   if (table->persistent_cache) return Unsupported("persistent_cache");
+  if (table->block_cache_compressed) return Unsupported("block_cache_compressed");
   if (table->user_defined_index_factory) return Unsupported("user_defined_index_factory");
   if (table->block_cache == nullptr && table->filter_policy == nullptr) return Status::OK();
   Handle<rocksdb_block_based_table_options_t> handle(rocksdb_block_based_options_create(),
@@ -526,11 +527,8 @@ Status SetObjects(const ColumnFamilyOptions& options, rocksdb_options_t* out) {
     rocksdb_options_set_sst_partitioner_factory(out, factory);
     rocksdb_sst_partitioner_factory_destroy(factory);
   }
-  for (const auto& factory : options.table_properties_collector_factories) {
-    if (factory == nullptr || !factory->EskerAddTo(out)) {
-      return Unsupported("table_properties_collector_factories");
-    }
-  }
+  const Status collects = AddCollectors(options.table_properties_collector_factories, out);
+  if (!collects.ok()) return collects;
   if (options.memtable_factory != nullptr) {
     const char* kind = options.memtable_factory->EskerKind();
     if (kind == nullptr) return Unsupported("memtable_factory");

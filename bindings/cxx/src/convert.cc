@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "rocksdb/convenience.h"
+#include "rocksdb/slice_transform.h"
 #include "rocksdb/table.h"
 
 namespace ROCKSDB_NAMESPACE {
@@ -250,18 +251,45 @@ Status ToC(const DBOptions& options, const std::shared_ptr<ListenedDb>& db,
   return status;
 }
 
+namespace {
+
+void SetTableByName(const ColumnFamilyOptions& options, rocksdb_options_t* out, Status* status) {
+  if (options.table_factory == nullptr) return;
+  const auto* table = options.table_factory->GetOptions<BlockBasedTableOptions>();
+  if (table == nullptr) return;
+  SetByName(*table, Defaults<BlockBasedTableOptions>(), esker_options_of_table, "", out, status);
+}
+
+}  // namespace
+
 Status ToC(const ColumnFamilyOptions& options, rocksdb_options_t* out) {
   Status status = SetObjects(options, out);
   SetByName(options, Defaults<ColumnFamilyOptions>(), esker_options_of_family, "", out, &status);
-  const auto* table =
-      options.table_factory == nullptr
-          ? nullptr
-          : options.table_factory->GetOptions<BlockBasedTableOptions>();
-  if (table != nullptr) {
-    SetByName(*table, Defaults<BlockBasedTableOptions>(), esker_options_of_table, "", out,
-              &status);
-  }
+  SetTableByName(options, out, &status);
   return status;
+}
+
+std::string Printable(const BlockBasedTableOptions& options) {
+  std::string lines;
+  const auto line = [&](const char* name, const std::string& value) {
+    lines += std::string("  ") + name + ": " + value + "\n";
+  };
+  VisitFields(&options, [&](const char* name, auto member) {
+    using Member = std::decay_t<decltype(options.*member)>;
+    if constexpr (std::is_enum_v<Member>) {
+      line(name, std::to_string(static_cast<int>(options.*member)));
+    } else if constexpr (std::is_same_v<Member, bool>) {
+      line(name, options.*member ? "1" : "0");
+    } else if constexpr (!kIsStruct<Member>) {
+      line(name, ToText(options.*member));
+    }
+  });
+  const Cache* cache = options.block_cache.get();
+  line("block_cache_name", cache == nullptr ? "nullptr" : cache->Name());
+  if (cache != nullptr) line("block_cache_capacity", std::to_string(cache->GetCapacity()));
+  line("filter_policy", options.filter_policy == nullptr ? "nullptr"
+                                                         : options.filter_policy->Name());
+  return lines;
 }
 
 void FromC(const rocksdb_options_t* options, DBOptions* out) {
@@ -269,9 +297,54 @@ void FromC(const rocksdb_options_t* options, DBOptions* out) {
   GetSets(options, out);
 }
 
+namespace {
+
+std::string TextOf(const rocksdb_options_t* options, int part, const char* name) {
+  ErrorText error;
+  char* text = esker_options_get(options, part, name, error);
+  return text == nullptr ? "" : Take(text);
+}
+
+// The number after `prefix` in `text`, if it begins so.
+bool NumberAfter(const std::string& text, const std::string& prefix, double* number) {
+  if (text.compare(0, prefix.size(), prefix) != 0) return false;
+  return FromText(text.substr(prefix.size()), number);
+}
+
+// A kind of prefix that is built in and that options name.
+void TakePrefix(const rocksdb_options_t* options, ColumnFamilyOptions* out) {
+  const std::string text = TextOf(options, esker_options_of_family, "prefix_extractor");
+  const std::string had =
+      out->prefix_extractor == nullptr ? "" : out->prefix_extractor->EskerText();
+  double length = 0;
+  if (text == had) return;
+  if (NumberAfter(text, "rocksdb.FixedPrefix.", &length)) {
+    out->prefix_extractor.reset(NewFixedPrefixTransform(static_cast<size_t>(length)));
+  } else if (NumberAfter(text, "rocksdb.CappedPrefix.", &length)) {
+    out->prefix_extractor.reset(NewCappedPrefixTransform(static_cast<size_t>(length)));
+  } else if (text == "rocksdb.Noop") {
+    out->prefix_extractor.reset(NewNoopTransform());
+  }
+}
+
+// A filter that options name.
+void TakeFilter(const rocksdb_options_t* options, BlockBasedTableOptions* table) {
+  const std::string text = TextOf(options, esker_options_of_table, "filter_policy");
+  double bits = 0;
+  if (NumberAfter(text, "bloomfilter:", &bits)) {
+    table->filter_policy.reset(NewBloomFilterPolicy(bits));
+  } else if (NumberAfter(text, "ribbonfilter:", &bits)) {
+    const size_t level = text.rfind(':') + 1;
+    table->filter_policy.reset(NewRibbonFilterPolicy(bits, std::atoi(text.c_str() + level)));
+  }
+}
+
+}  // namespace
+
 void FromC(const rocksdb_options_t* options, ColumnFamilyOptions* out) {
   GetByName(options, esker_options_of_family, "", out);
   // A factory of its own: the old one may be shared with other options.
+  TakePrefix(options, out);
   BlockBasedTableOptions table;
   if (out->table_factory != nullptr) {
     const auto* old = out->table_factory->GetOptions<BlockBasedTableOptions>();
@@ -279,6 +352,7 @@ void FromC(const rocksdb_options_t* options, ColumnFamilyOptions* out) {
     table = *old;
   }
   GetByName(options, esker_options_of_table, "", &table);
+  TakeFilter(options, &table);
   out->table_factory.reset(NewBlockBasedTableFactory(table));
 }
 
@@ -448,6 +522,9 @@ Status Apply(const T& base, const std::string& text, int part, T* out) {
   OptionsHandle handle = NewOptions();
   Status status;
   SetByName(base, Defaults<T>(), part, "", handle.get(), &status);
+  if constexpr (std::is_base_of_v<ColumnFamilyOptions, T>) {
+    SetTableByName(base, handle.get(), &status);
+  }
   if (!status.ok()) return status;
   OptionsHandle made = NewOptions();
   ErrorText error;
@@ -484,6 +561,18 @@ Status GetColumnFamilyOptionsFromString(const ConfigOptions&, const ColumnFamily
   return Apply(base, text, esker_options_of_family, out);
 }
 
+Status GetColumnFamilyOptionsFromString(const ColumnFamilyOptions& base, const std::string& text,
+                                        ColumnFamilyOptions* out) {
+  return Apply(base, text, esker_options_of_family, out);
+}
+
+Status GetStringFromCompressionType(std::string* text, CompressionType type) {
+  CompressionType known;
+  *text = ToText(type);
+  return FromText(*text, &known) ? Status::OK()
+                                 : Status::InvalidArgument("no compression type", *text);
+}
+
 Status GetOptionsFromString(const ConfigOptions&, const Options& base, const std::string& text,
                             Options* out) {
   OptionsHandle handle = NewOptions();
@@ -492,6 +581,7 @@ Status GetOptionsFromString(const ConfigOptions&, const Options& base, const std
             esker_options_of_database, "", handle.get(), &status);
   SetByName(static_cast<const ColumnFamilyOptions&>(base), Defaults<ColumnFamilyOptions>(),
             esker_options_of_family, "", handle.get(), &status);
+  SetTableByName(base, handle.get(), &status);
   if (!status.ok()) return status;
   OptionsHandle made = NewOptions();
   ErrorText error;
@@ -535,6 +625,14 @@ Status GetStringFromColumnFamilyOptions(const ConfigOptions&, const ColumnFamily
                                         std::string* text) {
   *text = Print(options);
   return Status::OK();
+}
+
+Status GetStringFromDBOptions(std::string* text, const DBOptions& options) {
+  return GetStringFromDBOptions(ConfigOptions(), options, text);
+}
+
+Status GetStringFromColumnFamilyOptions(std::string* text, const ColumnFamilyOptions& options) {
+  return GetStringFromColumnFamilyOptions(ConfigOptions(), options, text);
 }
 
 }  // namespace ROCKSDB_NAMESPACE

@@ -40,6 +40,7 @@ Status SetObjects(const DBOptions& options, const std::shared_ptr<ListenedDb>& d
                   rocksdb_options_t* out);
 void AddListener(const std::shared_ptr<EventListener>& listener,
                  const std::shared_ptr<ListenedDb>& db, rocksdb_options_t* out);
+Status AddCollectors(const TablePropertiesCollectorFactories& factories, rocksdb_options_t* out);
 void SetTableFilter(const std::function<bool(const TableProperties&)>& filter,
                     rocksdb_readoptions_t* out);
 // The options that are sets of enumerators.
@@ -88,6 +89,8 @@ Handle<rocksdb_ingestexternalfileoptions_t> ToC(const IngestExternalFileOptions&
 Handle<rocksdb_wait_for_compact_options_t> ToC(const WaitForCompactOptions& options);
 Handle<rocksdb_size_approximation_options_t> ToC(const SizeApproximationOptions& options);
 Handle<rocksdb_envoptions_t> ToC(const EnvOptions& options);
+// A line for each option.
+std::string Printable(const BlockBasedTableOptions& options);
 Handle<rocksdb_transactiondb_options_t> ToC(const TransactionDBOptions& options);
 Handle<rocksdb_transaction_options_t> ToC(const TransactionOptions& options);
 Handle<rocksdb_optimistictransaction_options_t> ToC(const OptimisticTransactionOptions& options);

@@ -32,6 +32,7 @@ ESKER_PROPERTY(kCurSizeActiveMemTable, "cur-size-active-mem-table")
 ESKER_PROPERTY(kCurSizeAllMemTables, "cur-size-all-mem-tables")
 ESKER_PROPERTY(kSizeAllMemTables, "size-all-mem-tables")
 ESKER_PROPERTY(kNumEntriesActiveMemTable, "num-entries-active-mem-table")
+ESKER_PROPERTY(kNumEntriesImmMemTables, "num-entries-imm-mem-tables")
 ESKER_PROPERTY(kNumDeletesActiveMemTable, "num-deletes-active-mem-table")
 ESKER_PROPERTY(kEstimateNumKeys, "estimate-num-keys")
 ESKER_PROPERTY(kEstimateTableReadersMem, "estimate-table-readers-mem")
@@ -53,6 +54,30 @@ ESKER_PROPERTY(kBlockCachePinnedUsage, "block-cache-pinned-usage")
 #undef ESKER_PROPERTY
 
 // What follows from other calls.
+
+void DB::GetApproximateMemTableStats(ColumnFamilyHandle* family, const Range& range,
+                                     uint64_t* count, uint64_t* size) {
+  *count = *size = 0;
+  ErrorText error;
+  esker_approximate_memtable_stats_cf(HandleOf(this), ToC(family), range.start.data(),
+                                      range.start.size(), range.limit.data(), range.limit.size(),
+                                      count, size, error);
+}
+
+Status DB::ResetStats() {
+  ErrorText error;
+  esker_reset_stats(HandleOf(this), error);
+  return error.status();
+}
+
+Status DB::EnableAutoCompaction(const std::vector<ColumnFamilyHandle*>& families) {
+  Status status;
+  for (ColumnFamilyHandle* family : families) {
+    status = SetOptions(family, {{"disable_auto_compactions", "false"}});
+    if (!status.ok()) break;
+  }
+  return status;
+}
 
 Status DB::CreateColumnFamilies(const ColumnFamilyOptions& options,
                                 const std::vector<std::string>& names,

@@ -212,6 +212,28 @@ Status DB::GetLiveFilesStorageInfo(const LiveFilesStorageInfoOptions& options,
   return Status::OK();
 }
 
+// Files from outside.
+
+Status DB::IngestExternalFiles(const std::vector<IngestExternalFileArg>& args) {
+  std::vector<const rocksdb_column_family_handle_t*> families;
+  std::vector<Handle<rocksdb_ingestexternalfileoptions_t>> made;
+  std::vector<const rocksdb_ingestexternalfileoptions_t*> options;
+  std::vector<size_t> counts;
+  std::vector<const char*> files;
+  for (const IngestExternalFileArg& arg : args) {
+    families.push_back(ToC(arg.column_family == nullptr ? DefaultColumnFamily()
+                                                        : arg.column_family));
+    made.push_back(ToC(arg.options));
+    options.push_back(made.back().get());
+    counts.push_back(arg.external_files.size());
+    for (const std::string& file : arg.external_files) files.push_back(file.c_str());
+  }
+  ErrorText error;
+  esker_ingest_external_files(HandleOf(this), families.data(), options.data(), counts.data(),
+                              args.size(), files.data(), error);
+  return error.status();
+}
+
 // Families that were exported.
 
 ExportImportFilesMetaData ToCxx(rocksdb_export_import_files_metadata_t* from) {

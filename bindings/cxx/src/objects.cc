@@ -4,7 +4,7 @@
 #include <deque>
 #include <functional>
 
-#include "internal.h"
+#include "convert.h"
 #include "rocksdb/cache.h"
 #include "rocksdb/compaction_filter.h"
 #include "rocksdb/comparator.h"
@@ -290,6 +290,13 @@ class Factory : public TableFactory {
  public:
   Factory(const char* name, const T& options) : name_(name), options_(options) {}
   const char* Name() const override { return name_; }
+  std::string GetPrintableOptions() const override {
+    if constexpr (std::is_same_v<T, BlockBasedTableOptions>) {
+      return Printable(options_);
+    } else {
+      return "";
+    }
+  }
 
  protected:
   const void* GetOptionsPtr(const std::string& name) const override {
@@ -316,6 +323,18 @@ class NamedMemtables : public MemTableRepFactory {
 TableFactory* NewBlockBasedTableFactory(const BlockBasedTableOptions& options) {
   return new Factory<BlockBasedTableOptions>(TableFactory::kBlockBasedTableName(), options);
 }
+
+EnvOptions::EnvOptions(const DBOptions& options)
+    : use_mmap_reads(options.allow_mmap_reads),
+      use_mmap_writes(options.allow_mmap_writes),
+      use_direct_reads(options.use_direct_reads),
+      allow_fallocate(options.allow_fallocate),
+      set_fd_cloexec(options.is_fd_close_on_exec),
+      bytes_per_sync(options.bytes_per_sync),
+      strict_bytes_per_sync(options.strict_bytes_per_sync),
+      compaction_readahead_size(options.compaction_readahead_size),
+      writable_file_max_buffer_size(options.writable_file_max_buffer_size),
+      rate_limiter(options.rate_limiter.get()) {}
 
 TableFactory* NewPlainTableFactory(const PlainTableOptions& options) {
   return new Factory<PlainTableOptions>(TableFactory::kPlainTableName(), options);
@@ -465,6 +484,13 @@ std::shared_ptr<Cache> NewLRUCache(const LRUCacheOptions& options) {
   return options.MakeSharedCache();
 }
 
+std::shared_ptr<Cache> NewClockCache(size_t capacity, int num_shard_bits, bool is_strict,
+                                     CacheMetadataChargePolicy policy) {
+  HyperClockCacheOptions options(capacity, 0, num_shard_bits, is_strict);
+  options.metadata_charge_policy = policy;
+  return options.MakeSharedCache();
+}
+
 // Limits that databases share.
 
 namespace {
@@ -474,11 +500,15 @@ class RateLimiterImpl : public RateLimiter {
   RateLimiterImpl(rocksdb_ratelimiter_t* handle, int64_t rate) : handle_(handle), rate_(rate) {}
   ~RateLimiterImpl() override { rocksdb_ratelimiter_destroy(handle_); }
   int64_t GetBytesPerSecond() const override { return rate_; }
+  void SetBytesPerSecond(int64_t rate) override {
+    rate_ = rate;
+    esker_ratelimiter_set_bytes_per_second(handle_, rate);
+  }
   void* EskerHandle() const override { return handle_; }
 
  private:
   rocksdb_ratelimiter_t* handle_;
-  int64_t rate_;
+  std::atomic<int64_t> rate_;
 };
 
 class SstFileManagerImpl : public SstFileManager {

@@ -263,6 +263,24 @@ Status LoadLatestOptions(const std::string& path, Env*, DBOptions* db_options,
   return LoadLatestOptions(config, path, db_options, families, cache);
 }
 
+Status CheckOptionsCompatibility(const std::string& path, Env* env, const DBOptions&,
+                                 const std::vector<ColumnFamilyDescriptor>& families,
+                                 bool ignore_unknown_options) {
+  DBOptions stored;
+  std::vector<ColumnFamilyDescriptor> stored_families;
+  Status status = LoadLatestOptions(path, env, &stored, &stored_families, ignore_unknown_options);
+  if (!status.ok()) return status;
+  if (stored_families.size() != families.size()) {
+    return Status::InvalidArgument("other column families are stored");
+  }
+  for (size_t i = 0; i < families.size(); ++i) {
+    if (families[i].name != stored_families[i].name) {
+      return Status::InvalidArgument("another column family is stored", stored_families[i].name);
+    }
+  }
+  return Status::OK();
+}
+
 Status GetLatestOptionsFileName(const std::string& path, Env* env, std::string* name) {
   std::vector<std::string> children;
   Status status = env->GetChildren(path, &children);

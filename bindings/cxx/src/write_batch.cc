@@ -64,6 +64,10 @@ namespace {
 
 rocksdb_writebatch_t* Of(void* handle) { return static_cast<rocksdb_writebatch_t*>(handle); }
 
+Status WithTimestamp() {
+  return Status::NotSupported("a timestamp for the batch of a WriteBatchWithIndex");
+}
+
 }  // namespace
 
 WriteBatch::WriteBatch(size_t, size_t max_bytes)
@@ -83,7 +87,7 @@ WriteBatch::WriteBatch(const std::string& data)
 WriteBatch::WriteBatch(const WriteBatch& other) : WriteBatch(other.Data()) {}
 
 WriteBatch::WriteBatch(WriteBatch&& other) noexcept
-    : handle_(other.handle_), is_own_(other.is_own_) {
+    : handle_(other.EskerHandle()), is_own_(other.is_own_) {
   other.handle_ = rocksdb_writebatch_create();
   other.is_own_ = true;
 }
@@ -94,6 +98,7 @@ WriteBatch& WriteBatch::operator=(const WriteBatch& other) {
 }
 
 WriteBatch& WriteBatch::operator=(WriteBatch&& other) noexcept {
+  other.EskerHandle();
   std::swap(handle_, other.handle_);
   std::swap(is_own_, other.is_own_);
   return *this;
@@ -103,90 +108,131 @@ WriteBatch::~WriteBatch() {
   if (is_own_) rocksdb_writebatch_destroy(Of(handle_));
 }
 
+void* WriteBatch::EskerHandle() const {
+  if (indexed_ == nullptr) return handle_;
+  size_t size = 0;
+  const char* bytes = rocksdb_writebatch_wi_data(
+      static_cast<rocksdb_writebatch_wi_t*>(indexed_->EskerHandle()), &size);
+  rocksdb_writebatch_destroy(Of(handle_));
+  handle_ = rocksdb_writebatch_create_from(bytes, size);
+  return handle_;
+}
+
 Status WriteBatch::Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value) {
+  if (indexed_ != nullptr) return indexed_->Put(family, key, value);
   if (family == nullptr) return Put(key, value);
   rocksdb_writebatch_put_cf(Of(handle_), ToC(family), key.data(), key.size(), value.data(),
                             value.size());
   return Status::OK();
 }
 Status WriteBatch::Put(const Slice& key, const Slice& value) {
+  if (indexed_ != nullptr) return indexed_->Put(key, value);
   rocksdb_writebatch_put(Of(handle_), key.data(), key.size(), value.data(), value.size());
   return Status::OK();
 }
 Status WriteBatch::Put(ColumnFamilyHandle* family, const Slice& key, const Slice& ts,
                        const Slice& value) {
+  if (indexed_ != nullptr) return WithTimestamp();
   rocksdb_writebatch_put_cf_with_ts(Of(handle_), ToC(family), key.data(), key.size(), ts.data(),
                                     ts.size(), value.data(), value.size());
   return Status::OK();
 }
 Status WriteBatch::Delete(ColumnFamilyHandle* family, const Slice& key, const Slice& ts) {
+  if (indexed_ != nullptr) return WithTimestamp();
   rocksdb_writebatch_delete_cf_with_ts(Of(handle_), ToC(family), key.data(), key.size(),
                                        ts.data(), ts.size());
   return Status::OK();
 }
 Status WriteBatch::SingleDelete(ColumnFamilyHandle* family, const Slice& key, const Slice& ts) {
+  if (indexed_ != nullptr) return WithTimestamp();
   rocksdb_writebatch_singledelete_cf_with_ts(Of(handle_), ToC(family), key.data(), key.size(),
                                              ts.data(), ts.size());
   return Status::OK();
 }
 Status WriteBatch::Merge(ColumnFamilyHandle* family, const Slice& key, const Slice& value) {
+  if (indexed_ != nullptr) return indexed_->Merge(family, key, value);
   if (family == nullptr) return Merge(key, value);
   rocksdb_writebatch_merge_cf(Of(handle_), ToC(family), key.data(), key.size(), value.data(),
                               value.size());
   return Status::OK();
 }
 Status WriteBatch::Merge(const Slice& key, const Slice& value) {
+  if (indexed_ != nullptr) return indexed_->Merge(key, value);
   rocksdb_writebatch_merge(Of(handle_), key.data(), key.size(), value.data(), value.size());
   return Status::OK();
 }
 Status WriteBatch::Delete(ColumnFamilyHandle* family, const Slice& key) {
+  if (indexed_ != nullptr) return indexed_->Delete(family, key);
   if (family == nullptr) return Delete(key);
   rocksdb_writebatch_delete_cf(Of(handle_), ToC(family), key.data(), key.size());
   return Status::OK();
 }
 Status WriteBatch::Delete(const Slice& key) {
+  if (indexed_ != nullptr) return indexed_->Delete(key);
   rocksdb_writebatch_delete(Of(handle_), key.data(), key.size());
   return Status::OK();
 }
 Status WriteBatch::SingleDelete(ColumnFamilyHandle* family, const Slice& key) {
+  if (indexed_ != nullptr) return indexed_->SingleDelete(family, key);
   if (family == nullptr) return SingleDelete(key);
   rocksdb_writebatch_singledelete_cf(Of(handle_), ToC(family), key.data(), key.size());
   return Status::OK();
 }
 Status WriteBatch::SingleDelete(const Slice& key) {
+  if (indexed_ != nullptr) return indexed_->SingleDelete(key);
   rocksdb_writebatch_singledelete(Of(handle_), key.data(), key.size());
   return Status::OK();
 }
 Status WriteBatch::DeleteRange(ColumnFamilyHandle* family, const Slice& begin, const Slice& end) {
+  if (indexed_ != nullptr) return indexed_->DeleteRange(family, begin, end);
   if (family == nullptr) return DeleteRange(begin, end);
   rocksdb_writebatch_delete_range_cf(Of(handle_), ToC(family), begin.data(), begin.size(),
                                      end.data(), end.size());
   return Status::OK();
 }
 Status WriteBatch::DeleteRange(const Slice& begin, const Slice& end) {
+  if (indexed_ != nullptr) return indexed_->DeleteRange(begin, end);
   rocksdb_writebatch_delete_range(Of(handle_), begin.data(), begin.size(), end.data(),
                                   end.size());
   return Status::OK();
 }
 Status WriteBatch::PutLogData(const Slice& blob) {
+  if (indexed_ != nullptr) return indexed_->PutLogData(blob);
   rocksdb_writebatch_put_log_data(Of(handle_), blob.data(), blob.size());
   return Status::OK();
 }
-void WriteBatch::Clear() { rocksdb_writebatch_clear(Of(handle_)); }
-void WriteBatch::SetSavePoint() { rocksdb_writebatch_set_save_point(Of(handle_)); }
+void WriteBatch::Clear() {
+  if (indexed_ != nullptr) {
+    indexed_->Clear();
+  } else {
+    rocksdb_writebatch_clear(Of(handle_));
+  }
+}
+void WriteBatch::SetSavePoint() {
+  if (indexed_ != nullptr) {
+    indexed_->SetSavePoint();
+  } else {
+    rocksdb_writebatch_set_save_point(Of(handle_));
+  }
+}
 Status WriteBatch::RollbackToSavePoint() {
+  if (indexed_ != nullptr) return indexed_->RollbackToSavePoint();
   ErrorText error;
   rocksdb_writebatch_rollback_to_save_point(Of(handle_), error);
   return error.status();
 }
 Status WriteBatch::PopSavePoint() {
+  if (indexed_ != nullptr) {
+    // Those of a transaction's batch are the transaction's.
+    return indexed_->is_lent_ ? Status::NotFound() : indexed_->PopSavePoint();
+  }
   ErrorText error;
   rocksdb_writebatch_pop_save_point(Of(handle_), error);
   return error.status();
 }
 Status WriteBatch::VerifyChecksum() const {
   ErrorText error;
-  rocksdb_writebatch_verify_checksum(Of(handle_), error);
+  rocksdb_writebatch_verify_checksum(Of(EskerHandle()), error);
   return error.status();
 }
 
@@ -203,27 +249,33 @@ size_t AskSize(void* state, uint32_t family) noexcept {
 
 Status WriteBatch::UpdateTimestamps(const Slice& ts, std::function<size_t(uint32_t)> size_of) {
   ErrorText error;
-  rocksdb_writebatch_update_timestamps(Of(handle_), ts.data(), ts.size(), &size_of, AskSize,
-                                       error);
-  if (!error.ok() || indexed_ == nullptr) return error.status();
-  ErrorText of_index;
-  rocksdb_writebatch_wi_update_timestamps(static_cast<rocksdb_writebatch_wi_t*>(indexed_),
-                                          ts.data(), ts.size(), &size_of, AskSize, of_index);
-  return of_index.status();
+  if (indexed_ == nullptr) {
+    rocksdb_writebatch_update_timestamps(Of(handle_), ts.data(), ts.size(), &size_of, AskSize,
+                                         error);
+  } else {
+    rocksdb_writebatch_wi_update_timestamps(
+        static_cast<rocksdb_writebatch_wi_t*>(indexed_->EskerHandle()), ts.data(), ts.size(),
+        &size_of, AskSize, error);
+  }
+  return error.status();
 }
 
 const std::string& WriteBatch::Data() const {
   size_t size = 0;
-  const char* bytes = rocksdb_writebatch_data(Of(handle_), &size);
+  const char* bytes = rocksdb_writebatch_data(Of(EskerHandle()), &size);
   data_.assign(bytes == nullptr ? "" : bytes, size);
   return data_;
 }
 size_t WriteBatch::GetDataSize() const {
   size_t size = 0;
-  rocksdb_writebatch_data(Of(handle_), &size);
+  rocksdb_writebatch_data(Of(EskerHandle()), &size);
   return size;
 }
 uint32_t WriteBatch::Count() const {
+  if (indexed_ != nullptr) {
+    return static_cast<uint32_t>(rocksdb_writebatch_wi_count(
+        static_cast<rocksdb_writebatch_wi_t*>(indexed_->EskerHandle())));
+  }
   return static_cast<uint32_t>(rocksdb_writebatch_count(Of(handle_)));
 }
 
@@ -461,11 +513,11 @@ Status WriteBatchWithIndex::PutLogData(const Slice& blob) {
 void WriteBatchWithIndex::Clear() { rocksdb_writebatch_wi_clear(Indexed(handle_)); }
 
 WriteBatch* WriteBatchWithIndex::GetWriteBatch() {
-  size_t size = 0;
-  const char* bytes = rocksdb_writebatch_wi_data(Indexed(handle_), &size);
-  copy_ = std::make_unique<WriteBatch>(std::string(bytes, size));
-  copy_->indexed_ = handle_;
-  return copy_.get();
+  if (shown_ == nullptr) {
+    shown_ = std::make_unique<WriteBatch>();
+    shown_->indexed_ = this;
+  }
+  return shown_.get();
 }
 void WriteBatchWithIndex::SetSavePoint() {
   rocksdb_writebatch_wi_set_save_point(Indexed(handle_));
@@ -473,6 +525,12 @@ void WriteBatchWithIndex::SetSavePoint() {
 Status WriteBatchWithIndex::RollbackToSavePoint() {
   ErrorText error;
   rocksdb_writebatch_wi_rollback_to_save_point(Indexed(handle_), error);
+  return error.status();
+}
+
+Status WriteBatchWithIndex::PopSavePoint() {
+  ErrorText error;
+  esker_writebatch_wi_pop_save_point(Indexed(handle_), error);
   return error.status();
 }
 

@@ -1,6 +1,7 @@
 // What the engine's C interface has and the basics do not use: filters of tables and logs, families
 // that are imported, files, timestamps, memory, and what is refused by name.
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -150,6 +151,36 @@ void Imports() {
   CHECK(types.count(kTableFile) == 1 && types.count(kCurrentFile) == 1);
 }
 
+std::string Table(const std::string& name, const std::string& key) {
+  const std::string path = Fresh(name);
+  SstFileWriter writer{EnvOptions(), Options()};
+  CHECK_OK(writer.Open(path));
+  CHECK_OK(writer.Put(key, name));
+  CHECK_OK(writer.Finish());
+  return path;
+}
+
+void Ingestion() {
+  auto db = Opened(Creating(), Fresh("cxx_ingest"));
+  ColumnFamilyHandle* handle = nullptr;
+  CHECK_OK(db->CreateColumnFamily(ColumnFamilyOptions(), "other", &handle));
+  const std::unique_ptr<ColumnFamilyHandle> other(handle);
+  IngestExternalFileArg first;
+  first.column_family = db->DefaultColumnFamily();
+  first.external_files = {Table("cxx_one.sst", "a"), Table("cxx_two.sst", "b")};
+  IngestExternalFileArg second;
+  second.column_family = other.get();
+  second.external_files = {"/no/such/file.sst"};
+  CHECK(!db->IngestExternalFiles({first, second}).ok());
+  CHECK(Value(db.get(), "a") == "NotFound: ");
+  second.external_files = {Table("cxx_three.sst", "a")};
+  CHECK_OK(db->IngestExternalFiles({first, second}));
+  CHECK(Value(db.get(), "b") == "cxx_two.sst");
+  std::string value;
+  CHECK_OK(db->Get(ReadOptions(), other.get(), "a", &value));
+  CHECK(value == "cxx_three.sst");
+}
+
 std::string Stamp(uint64_t time) {
   std::string stamp(sizeof(time), '\0');
   std::memcpy(&stamp[0], &time, sizeof(time));
@@ -256,6 +287,76 @@ void Figures() {
   CHECK(now->bloom_sst_miss_count == 7);
 }
 
+// Counts entries by kind, and asks for the compaction of tables with deletions.
+class Counts : public TablePropertiesCollector {
+ public:
+  explicit Counts(std::atomic<int>* alive) : alive_(alive) { ++*alive_; }
+  ~Counts() override { --*alive_; }
+  const char* Name() const override { return "Counts"; }
+  Status AddUserKey(const Slice& key, const Slice&, EntryType type, SequenceNumber sequence,
+                    uint64_t) override {
+    CHECK(!key.empty() && sequence <= kMaxSequenceNumber);
+    ++(type == kEntryPut ? puts_ : deletions_);
+    return Status::OK();
+  }
+  Status Finish(UserCollectedProperties* properties) override {
+    (*properties)["counts.deletions"] = std::to_string(deletions_);
+    (*properties)["counts.puts"] = std::to_string(puts_);
+    return Status::OK();
+  }
+  UserCollectedProperties GetReadableProperties() const override { return {}; }
+  bool NeedCompact() const override { return deletions_ > 0; }
+
+ private:
+  std::atomic<int>* alive_;
+  int puts_ = 0;
+  int deletions_ = 0;
+};
+
+class CountsFactory : public TablePropertiesCollectorFactory {
+ public:
+  const char* Name() const override { return "CountsFactory"; }
+  TablePropertiesCollector* CreateTablePropertiesCollector(Context context) override {
+    CHECK(context.column_family_id == 0);
+    ++made;
+    return new Counts(&alive);
+  }
+  std::atomic<int> made{0};
+  std::atomic<int> alive{0};
+};
+
+void Collected() {
+  const auto factory = std::make_shared<CountsFactory>();
+  {
+    Options options = Creating();
+    options.level0_file_num_compaction_trigger = 100;
+    options.table_properties_collector_factories.push_back(factory);
+    auto db = Opened(options, Fresh("cxx_collected"));
+    for (const char* key : {"a", "b", "c"}) CHECK_OK(db->Put(WriteOptions(), key, "1"));
+    CHECK_OK(db->Flush(FlushOptions()));
+    CHECK_OK(db->Put(WriteOptions(), "x", "1"));
+    CHECK_OK(db->Flush(FlushOptions()));
+    TablePropertiesCollection tables;
+    CHECK_OK(db->GetPropertiesOfAllTables(&tables));
+    CHECK(tables.size() == 2);
+    const Range range("w", "z");
+    tables.clear();
+    CHECK_OK(db->GetPropertiesOfTablesInRange(db->DefaultColumnFamily(), &range, 1, &tables));
+    CHECK(tables.size() == 1);
+    const TableProperties& table = *tables.begin()->second;
+    CHECK(table.user_collected_properties.at("counts.puts") == "1");
+    CHECK(table.user_collected_properties.at("counts.deletions") == "0");
+    // A table with a deletion is compacted, although no trigger is reached.
+    const int made = factory->made;
+    CHECK_OK(db->Delete(WriteOptions(), "b"));
+    CHECK_OK(db->Flush(FlushOptions()));
+    CHECK_OK(db->WaitForCompact(WaitForCompactOptions()));
+    CHECK(factory->made > made + 1);
+    CHECK(factory.use_count() > 1);
+  }
+  CHECK(factory->alive == 0 && factory.use_count() == 1);
+}
+
 void Memory() {
   const std::unique_ptr<Env> env(NewMemEnv(Env::Default()));
   Options options = Creating();
@@ -349,10 +450,12 @@ int main() {
   TableFilters();
   LogFilters();
   Imports();
+  Ingestion();
   Timestamps();
   BatchesOfTransactions();
   Parts();
   Figures();
+  Collected();
   Memory();
   Refusals();
   Sets();

@@ -3,12 +3,18 @@
 //!
 //! Functions are only ever added here. Each addition raises `ESKER_INTERFACE_VERSION`.
 
+mod collectors;
+mod figures;
 mod filter;
+mod ingest;
 mod lock_waits;
 mod options;
 mod transaction;
 
+pub use collectors::*;
+pub use figures::*;
 pub use filter::*;
+pub use ingest::*;
 pub use lock_waits::*;
 pub use options::*;
 pub use transaction::*;
@@ -98,6 +104,15 @@ pub extern "C" fn esker_writebatch_assign(
         exclusive(batch)?.replace(records);
         Ok(())
     });
+}
+
+/// Takes back the newest save point of `batch` and keeps the changes since.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_writebatch_wi_pop_save_point(
+    batch: *mut rocksdb_writebatch_wi_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || shared(batch)?.0.batch.pop_save_point());
 }
 
 /// Has inserts fail when the cache is full, or lets it grow beyond its capacity then.

@@ -9,6 +9,7 @@
 //! No panic gets past [`call`] and [`quiet`].
 
 pub(crate) mod callbacks;
+pub(crate) mod collectors;
 pub(crate) mod lock_waits;
 
 use esker_status::{Error, ErrorKind, Result};

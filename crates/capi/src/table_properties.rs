@@ -139,7 +139,7 @@ lend_listed_texts!(rocksdb_table_properties_t;
 
 /// A factory of collectors.
 pub struct rocksdb_table_properties_collector_factory_t {
-    factory: Arc<dyn TablePropertiesCollectorFactory>,
+    pub(crate) factory: Arc<dyn TablePropertiesCollectorFactory>,
 }
 
 #[unsafe(no_mangle)]

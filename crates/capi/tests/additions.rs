@@ -89,6 +89,19 @@ fn null_is_an_invalid_argument() {
         u32::MAX
     );
     invalid(|e| esker_writebatch_assign(null_mut(), null(), e));
+    invalid(|e| esker_reset_stats(null_mut(), e));
+    invalid(|e| esker_writebatch_wi_pop_save_point(null_mut(), e));
+    invalid(|e| {
+        let (n, out) = (null(), null_mut());
+        esker_approximate_memtable_stats_cf(null_mut(), null(), n, 0, n, 0, out, out, e);
+    });
+    esker_ratelimiter_set_bytes_per_second(null_mut(), 1);
+    invalid(|e| esker_each_table_cf(null_mut(), null(), null_mut(), None, e));
+    invalid(|e| {
+        esker_ingest_external_files(null_mut(), null(), null(), null(), 0, null(), e);
+    });
+    let none = null_mut();
+    invalid(|e| esker_collector_factory_create(none, None, None, None, None, None, None, None, e));
     invalid(|e| esker_transaction_change_cf(null_mut(), null(), 0, 0, name, 1, name, 1, e));
     esker_cache_set_strict_capacity_limit(null_mut(), 1);
     assert_eq!(esker_interface_version(), ESKER_INTERFACE_VERSION as u32);

@@ -263,6 +263,13 @@ fn marked_expired_and_old_files_are_rewritten() {
         picked(&v, &fixed()),
         "L1 1 + L2 2 -> L2 merge FilesMarkedForCompaction"
     );
+    // In level 0 also where no other level has files; at the last level that has files not.
+    let v = tree("L0: 9[a-c]@40..49* 8[b-d]@30..39 7[x-z]@20..29");
+    assert_eq!(
+        picked(&v, &fixed()),
+        "L0 9 8 -> L1 merge FilesMarkedForCompaction"
+    );
+    assert_eq!(picked(&tree("L1: 1[a-c]*"), &fixed()), "nothing");
     let v = tree("L1: 1[a-c]@9..9\nL2: 2[a-b]@3..7");
     let aged = with_times(&v, 500_000, 600_000, 0);
     assert_eq!(

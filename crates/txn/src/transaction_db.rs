@@ -10,8 +10,8 @@ use crate::ranks;
 use crate::retry::{self, RetryOptions};
 use crate::transaction::{Transaction, TxnMode};
 use esker::{
-    Db, Error, FamilyDescriptor, FamilyHandle, FamilyOptions, Options, Result, WriteBatch,
-    WriteOptions,
+    Db, Error, ErrorKind, FamilyDescriptor, FamilyHandle, FamilyOptions, Options, Result,
+    WriteBatch, WriteOptions,
 };
 use esker_format::batch::Record;
 use esker_format::timestamp;
@@ -121,7 +121,11 @@ impl TransactionDb {
                 ..this.request()
             };
             for (family, key) in keys_of(&batch, &shared.db)? {
-                shared.locks.lock(&request, family, &key, true)?;
+                match shared.locks.lock(&request, family, &key, true) {
+                    // Another one holds it: both wrote it without locks, or by the batch alone.
+                    Err(e) if e.kind() == ErrorKind::TimedOut => {}
+                    locked => locked?,
+                }
             }
             shared.register(&name, id)?;
             shared

@@ -572,3 +572,35 @@ fn commits_in_two_phases_survive_a_restart() -> Result<()> {
     assert_eq!(db.base().get("k2")?.as_deref(), Some(&b"free"[..]));
     Ok(())
 }
+
+#[test]
+fn prepared_transactions_that_wrote_one_key_past_its_lock_come_back() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = open(&dir, no_wait());
+    let past_locks = TransactionOptions {
+        skip_concurrency_control: true,
+        ..Default::default()
+    };
+    for name in ["t1", "t2"] {
+        let mut txn = db.begin_opt(WriteOptions::default(), &past_locks);
+        txn.put("counter", name)?;
+        txn.put(name, "v")?;
+        txn.set_name(name.as_bytes())?;
+        txn.prepare()?;
+    }
+    drop(db);
+
+    let db = open(&dir, no_wait());
+    locked_out(db.put("counter", "other"));
+    let mut found = db.prepared_transactions()?;
+    assert_eq!(found.len(), 2);
+    found.sort_by(|a, b| a.name().cmp(b.name()));
+    for txn in &mut found {
+        locked_out(db.put(txn.name(), "other"));
+        txn.commit()?;
+    }
+    assert!(db.lock_status().is_empty());
+    assert_eq!(db.base().get("counter")?.as_deref(), Some(&b"t2"[..]));
+    assert_eq!(db.base().get("t1")?.as_deref(), Some(&b"v"[..]));
+    Ok(())
+}

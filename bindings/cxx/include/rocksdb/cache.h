@@ -82,6 +82,12 @@ std::shared_ptr<Cache> NewLRUCache(size_t capacity, int num_shard_bits = -1,
                                    double low_pri_pool_ratio = 0.0);
 std::shared_ptr<Cache> NewLRUCache(const LRUCacheOptions& options);
 
+// A cache by the clock rule, as the engine's are; without its own eviction parameters.
+std::shared_ptr<Cache> NewClockCache(size_t capacity, int num_shard_bits = -1,
+                                     bool strict_capacity_limit = false,
+                                     CacheMetadataChargePolicy metadata_charge_policy =
+                                         kDefaultCacheMetadataChargePolicy);
+
 using RowCache = Cache;
 using BlockCache = Cache;
 

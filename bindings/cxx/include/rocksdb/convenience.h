@@ -18,6 +18,8 @@ class DB;
 Status GetColumnFamilyOptionsFromString(const ConfigOptions& config,
                                         const ColumnFamilyOptions& base, const std::string& text,
                                         ColumnFamilyOptions* out);
+Status GetColumnFamilyOptionsFromString(const ColumnFamilyOptions& base, const std::string& text,
+                                        ColumnFamilyOptions* out);
 Status GetDBOptionsFromString(const ConfigOptions& config, const DBOptions& base,
                               const std::string& text, DBOptions* out);
 Status GetOptionsFromString(const ConfigOptions& config, const Options& base,
@@ -31,9 +33,16 @@ Status GetStringFromDBOptions(const ConfigOptions& config, const DBOptions& opti
 Status GetStringFromColumnFamilyOptions(const ConfigOptions& config,
                                         const ColumnFamilyOptions& options, std::string* text);
 
+Status GetStringFromDBOptions(std::string* text, const DBOptions& options);
+Status GetStringFromColumnFamilyOptions(std::string* text, const ColumnFamilyOptions& options);
+// "a=1;b={c=2}" as pairs, without outer braces.
+Status StringToMap(const std::string& text, std::unordered_map<std::string, std::string>* pairs);
+
 void CancelAllBackgroundWork(DB* db, bool wait = false);
 Status DeleteFilesInRange(DB* db, ColumnFamilyHandle* family, const Slice* begin,
                           const Slice* end, bool include_end = true);
 std::vector<CompressionType> GetSupportedCompressions();
+// The enumerator's name, as options have it.
+Status GetStringFromCompressionType(std::string* text, CompressionType type);
 
 }  // namespace ROCKSDB_NAMESPACE

@@ -92,6 +92,7 @@ class DB {
     static const std::string kCurSizeAllMemTables;
     static const std::string kSizeAllMemTables;
     static const std::string kNumEntriesActiveMemTable;
+    static const std::string kNumEntriesImmMemTables;
     static const std::string kNumDeletesActiveMemTable;
     static const std::string kEstimateNumKeys;
     static const std::string kEstimateTableReadersMem;
@@ -311,6 +312,16 @@ class DB {
     return GetIntProperty(DefaultColumnFamily(), name, value);
   }
 
+  // By the paths of tables. What was in the collection stays.
+  virtual Status GetPropertiesOfAllTables(ColumnFamilyHandle* family,
+                                          TablePropertiesCollection* properties);
+  Status GetPropertiesOfAllTables(TablePropertiesCollection* properties) {
+    return GetPropertiesOfAllTables(DefaultColumnFamily(), properties);
+  }
+  virtual Status GetPropertiesOfTablesInRange(ColumnFamilyHandle* family, const Range* ranges,
+                                              size_t count,
+                                              TablePropertiesCollection* properties);
+
   virtual Status GetApproximateSizes(const SizeApproximationOptions& options,
                                      ColumnFamilyHandle* family, const Range* ranges, int count,
                                      uint64_t* sizes) = 0;
@@ -323,6 +334,24 @@ class DB {
   Status GetApproximateSizes(ColumnFamilyHandle* family, const Range* ranges, int count,
                              uint64_t* sizes,
                              SizeApproximationFlags flags = SizeApproximationFlags::INCLUDE_FILES);
+  // The flags as RocksDB 6 has them.
+  static constexpr uint8_t NONE = 0;
+  static constexpr uint8_t INCLUDE_MEMTABLES = 1 << 0;
+  static constexpr uint8_t INCLUDE_FILES = 1 << 1;
+  Status GetApproximateSizes(ColumnFamilyHandle* family, const Range* ranges, int count,
+                             uint64_t* sizes, uint8_t flags) {
+    return GetApproximateSizes(family, ranges, count, sizes,
+                               static_cast<SizeApproximationFlags>(flags));
+  }
+  // Entries of memtables in a range, and their bytes.
+  virtual void GetApproximateMemTableStats(ColumnFamilyHandle* family, const Range& range,
+                                           uint64_t* count, uint64_t* size);
+  void GetApproximateMemTableStats(const Range& range, uint64_t* count, uint64_t* size) {
+    GetApproximateMemTableStats(DefaultColumnFamily(), range, count, size);
+  }
+  // Sets the figures of flushes, compactions and reads that properties show back to 0.
+  virtual Status ResetStats();
+  virtual Status EnableAutoCompaction(const std::vector<ColumnFamilyHandle*>& families);
   Status GetApproximateSizes(const Range* ranges, int count, uint64_t* sizes) {
     return GetApproximateSizes(DefaultColumnFamily(), ranges, count, sizes);
   }
@@ -417,6 +446,8 @@ class DB {
                             const IngestExternalFileOptions& options) {
     return IngestExternalFile(DefaultColumnFamily(), files, options);
   }
+  // Into several families, all or none.
+  virtual Status IngestExternalFiles(const std::vector<IngestExternalFileArg>& args);
   virtual Status DeleteFilesInRanges(ColumnFamilyHandle* family, const RangePtr* ranges,
                                      size_t count, bool include_end = true) = 0;
   virtual Status VerifyChecksum(const ReadOptions& options) = 0;

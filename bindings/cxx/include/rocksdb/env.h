@@ -29,9 +29,14 @@ enum InfoLogLevel : unsigned char {
 class Logger;
 class RateLimiter;
 class SystemClock;
+struct DBOptions;
 
 struct EnvOptions {
 #include "rocksdb/fields/EnvOptions.inc"
+
+  EnvOptions() = default;
+  // With what the options say of files.
+  explicit EnvOptions(const DBOptions& options);
 
   // Tables that are made outside a database are not slowed down.
   RateLimiter* rate_limiter = nullptr;
@@ -108,6 +113,10 @@ class Env {
                                  const EnvOptions&) {
     return Status::NotSupported("Env::NewWritableFile");
   }
+  virtual Status ReopenWritableFile(const std::string&, std::unique_ptr<WritableFile>*,
+                                    const EnvOptions&) {
+    return Status::NotSupported("Env::ReopenWritableFile");
+  }
   virtual Status LockFile(const std::string&, FileLock**) {
     return Status::NotSupported("Env::LockFile");
   }
@@ -152,9 +161,7 @@ class Env {
   // The object of the C interface; null for one of the application's own, which is refused.
   virtual void* EskerHandle() const { return nullptr; }
   // Nothing of the engine is listed: its jobs report through events.
-  virtual Status GetThreadList(std::vector<struct ThreadStatus>*) {
-    return Status::NotSupported("Env::GetThreadList");
-  }
+  virtual Status GetThreadList(std::vector<struct ThreadStatus>* threads);
 };
 
 // Passes every call on to another environment. What derives from it is refused at open, as every
@@ -176,6 +183,10 @@ class EnvWrapper : public Env {
   Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file,
                          const EnvOptions& options) override {
     return target_->NewWritableFile(path, file, options);
+  }
+  Status ReopenWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file,
+                            const EnvOptions& options) override {
+    return target_->ReopenWritableFile(path, file, options);
   }
   Status LockFile(const std::string& path, FileLock** lock) override {
     return target_->LockFile(path, lock);
@@ -284,6 +295,11 @@ void Log(const std::shared_ptr<Logger>& logger, const char* format, ...) ESKER_F
 void Log(Logger* logger, const char* format, ...) ESKER_FORMAT(2, 3);
 #undef ESKER_FORMAT
 void LogFlush(const std::shared_ptr<Logger>& logger);
+
+// A logger that writes the file LOG of a database's directory, or of `db_log_dir`, as the engine
+// does without one. What was there is renamed.
+Status CreateLoggerFromOptions(const std::string& path, const DBOptions& options,
+                               std::shared_ptr<Logger>* logger);
 
 Status ReadFileToString(Env* env, const std::string& path, std::string* data);
 Status WriteStringToFile(Env* env, const Slice& data, const std::string& path,

@@ -100,6 +100,7 @@ struct ColumnFamilyOptions {
   std::shared_ptr<ConcurrentTaskLimiter> compaction_thread_limiter = nullptr;
   // Options of RocksDB 6 without effect.
   int max_write_buffer_number_to_maintain = 0;
+  int max_mem_compaction_level = 0;
   double soft_rate_limit = 0.0;
   double hard_rate_limit = 0.0;
   unsigned int rate_limit_delay_max_milliseconds = 100;

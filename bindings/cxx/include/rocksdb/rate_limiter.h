@@ -15,6 +15,7 @@ class RateLimiter {
 
   virtual ~RateLimiter();
   virtual int64_t GetBytesPerSecond() const = 0;
+  virtual void SetBytesPerSecond(int64_t bytes_per_second) = 0;
   // The object of the C interface; null for a limiter of the application's own, which is refused.
   virtual void* EskerHandle() const { return nullptr; }
 };

@@ -29,7 +29,10 @@ class SstFileWriter {
                 Env::IOPriority io_priority = Env::IOPriority::IO_TOTAL,
                 bool skip_filters = false);
   SstFileWriter(const EnvOptions& env_options, const Options& options,
-                const Comparator* user_comparator, ColumnFamilyHandle* column_family = nullptr);
+                const Comparator* user_comparator, ColumnFamilyHandle* column_family = nullptr,
+                bool invalidate_page_cache = true,
+                Env::IOPriority io_priority = Env::IOPriority::IO_TOTAL,
+                bool skip_filters = false);
   ~SstFileWriter();
   SstFileWriter(const SstFileWriter&) = delete;
   SstFileWriter& operator=(const SstFileWriter&) = delete;

@@ -15,6 +15,18 @@ namespace ROCKSDB_NAMESPACE {
 
 #include "rocksdb/fields/statistics.inc"
 
+// Counters of RocksDB 6 that nothing counts any more: they are 0.
+constexpr Tickers kNoTicker = static_cast<Tickers>(TICKER_ENUM_MAX + 1);
+constexpr Tickers BLOCK_CACHE_INDEX_BYTES_EVICT = kNoTicker;
+constexpr Tickers BLOCK_CACHE_FILTER_BYTES_EVICT = kNoTicker;
+constexpr Tickers BLOCK_CACHE_COMPRESSED_MISS = kNoTicker;
+constexpr Tickers BLOCK_CACHE_COMPRESSED_HIT = kNoTicker;
+constexpr Tickers NO_FILE_CLOSES = kNoTicker;
+constexpr Tickers NO_ITERATORS = kNoTicker;
+constexpr Tickers NUMBER_FILTERED_DELETES = kNoTicker;
+constexpr Tickers NUMBER_BLOCK_NOT_COMPRESSED = kNoTicker;
+constexpr Tickers WRITE_TIMEDOUT = kNoTicker;
+
 extern const std::vector<std::pair<Tickers, std::string>> TickersNameMap;
 extern const std::vector<std::pair<Histograms, std::string>> HistogramsNameMap;
 

@@ -69,7 +69,10 @@ struct BlockBasedTableOptions {
   // Refused when they are set.
   std::shared_ptr<FlushBlockPolicyFactory> flush_block_policy_factory = nullptr;
   std::shared_ptr<PersistentCache> persistent_cache = nullptr;
+  std::shared_ptr<Cache> block_cache_compressed = nullptr;
   std::shared_ptr<UserDefinedIndexFactory> user_defined_index_factory = nullptr;
+  // An option of RocksDB 6 without effect.
+  bool hash_index_allow_collision = true;
 };
 
 enum EncodingType : char { kPlain, kPrefix };
@@ -107,6 +110,8 @@ class TableFactory : public Customizable {
   static const char* kCuckooTableName() { return "CuckooTable"; }
   static const char* kBlockBasedTableOpts() { return "BlockTableOptions"; }
   const char* Name() const override = 0;
+  // A line for each option.
+  virtual std::string GetPrintableOptions() const { return ""; }
 };
 
 // The caller owns the factory. The engine writes block-based tables in place of plain and cuckoo

@@ -1,4 +1,4 @@
-// Properties of tables, and collectors of the application's own, which are refused.
+// Properties of tables, and collectors that the application has while tables are written.
 #pragma once
 
 #include <cstdint>
@@ -74,6 +74,8 @@ struct TableProperties {
   bool HasKeySmallestSeqno() const { return key_smallest_seqno != UINT64_MAX; }
 };
 
+// Belongs to one table, whose entries it sees in their order; range deletions come last. An
+// exception ends the process: there is nobody to tell. BlockAdd() is not called.
 class TablePropertiesCollector {
  public:
   virtual ~TablePropertiesCollector();
@@ -98,7 +100,7 @@ class TablePropertiesCollectorFactory : public Customizable {
   virtual TablePropertiesCollector* CreateTablePropertiesCollector(Context context) = 0;
   const char* Name() const override = 0;
   // Adds a factory that is built in to an options object of the C interface; false for one of the
-  // application's own, which is refused.
+  // application's own.
   virtual bool EskerAddTo(void* /*options*/) const { return false; }
 };
 

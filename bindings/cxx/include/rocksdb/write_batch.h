@@ -10,6 +10,8 @@
 
 namespace ROCKSDB_NAMESPACE {
 
+class WriteBatchWithIndex;
+
 class WriteBatch : public WriteBatchBase {
  public:
   explicit WriteBatch(size_t reserved_bytes = 0, size_t max_bytes = 0);
@@ -105,16 +107,17 @@ class WriteBatch : public WriteBatchBase {
   // as they are.
   Status UpdateTimestamps(const Slice& ts, std::function<size_t(uint32_t family)> size_of);
   // The object of the C interface.
-  void* EskerHandle() const { return handle_; }
+  void* EskerHandle() const;
 
  private:
   friend class WriteBatchWithIndex;
   bool Has(int kind) const;
 
-  void* handle_;
+  // What the batch with an index has when it is read, if this one shows it.
+  mutable void* handle_;
   bool is_own_ = true;
-  // The batch with an index that this is a copy of: what changes records in place changes both.
-  void* indexed_ = nullptr;
+  // The batch with an index that this one shows: it takes the changes.
+  WriteBatchWithIndex* indexed_ = nullptr;
   // What Data() gave out.
   mutable std::string data_;
 };

@@ -12,6 +12,12 @@ extern "C" {
 #endif
 
 
+typedef void (*esker_collector_add_cb)(void* collector, const char* key, size_t key_length,
+    const char* value, size_t value_length, int entry_type, uint64_t sequence_number,
+    uint64_t file_size);
+typedef void* (*esker_collector_create_cb)(void* state, uint32_t column_family_id, int level);
+typedef unsigned char (*esker_collector_property_cb)(void* collector, size_t place,
+    const char** name, size_t* name_length, const char** value, size_t* value_length);
 typedef int (*esker_compaction_filter_cb)(void* state, int level, const char* key,
     size_t key_length, int value_type, const char* value, size_t value_length, const char** output,
     size_t* output_length);
@@ -20,10 +26,12 @@ typedef void (*esker_deadlock_cb)(void* state, size_t number, uint64_t unix_seco
     unsigned char exclusive, const char* key, size_t key_length);
 typedef void (*esker_lock_cb)(void* state, uint32_t column_family_id, const char* key,
     size_t key_length, const uint64_t* holders, size_t num_holders, unsigned char exclusive);
+typedef void (*esker_table_cb)(void* state, const char* path, size_t path_length,
+    const rocksdb_table_properties_t* properties);
 typedef void (*esker_named_value_cb)(void* state, const char* name, size_t name_length,
     const char* value, size_t value_length);
 
-#define ESKER_INTERFACE_VERSION 3
+#define ESKER_INTERFACE_VERSION 5
 
 enum {
   esker_options_of_database = 0,
@@ -78,9 +86,15 @@ extern ROCKSDB_LIBRARY_API void esker_compact_range_cf(rocksdb_t* db,
     char** errptr);
 extern ROCKSDB_LIBRARY_API void esker_writebatch_assign(rocksdb_writebatch_t* batch,
     const rocksdb_writebatch_t* from, char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_writebatch_wi_pop_save_point(rocksdb_writebatch_wi_t* batch,
+    char** errptr);
 extern ROCKSDB_LIBRARY_API void esker_cache_set_strict_capacity_limit(rocksdb_cache_t* cache,
     unsigned char strict);
 extern ROCKSDB_LIBRARY_API const rocksdb_slice_t* esker_iter_entry(const rocksdb_iterator_t* iterator);
+extern ROCKSDB_LIBRARY_API void esker_ingest_external_files(rocksdb_t* db,
+    const rocksdb_column_family_handle_t* const* column_families,
+    const rocksdb_ingestexternalfileoptions_t* const* options, const size_t* file_counts,
+    size_t num_families, const char* const* files, char** errptr);
 extern ROCKSDB_LIBRARY_API void esker_resume(rocksdb_t* db, char** errptr);
 extern ROCKSDB_LIBRARY_API void esker_backup_engine_delete_backup(rocksdb_backup_engine_t* engine,
     uint32_t backup_id, char** errptr);
@@ -88,6 +102,21 @@ extern ROCKSDB_LIBRARY_API unsigned char esker_sst_file_metadata_being_compacted
 extern ROCKSDB_LIBRARY_API unsigned char esker_map_property_cf(rocksdb_t* db,
     const rocksdb_column_family_handle_t* column_family, const char* name, void* state,
     esker_named_value_cb each, char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_approximate_memtable_stats_cf(rocksdb_t* db,
+    const rocksdb_column_family_handle_t* column_family, const char* start_key,
+    size_t start_key_length, const char* limit_key, size_t limit_key_length, uint64_t* count,
+    uint64_t* size, char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_reset_stats(rocksdb_t* db, char** errptr);
+extern ROCKSDB_LIBRARY_API void esker_ratelimiter_set_bytes_per_second(rocksdb_ratelimiter_t* limiter,
+    int64_t bytes_per_second);
+extern ROCKSDB_LIBRARY_API void esker_each_table_cf(rocksdb_t* db,
+    const rocksdb_column_family_handle_t* column_family, void* state, esker_table_cb each,
+    char** errptr);
+extern ROCKSDB_LIBRARY_API rocksdb_table_properties_collector_factory_t* esker_collector_factory_create(void* state,
+    void (*destructor)(void* state), const char* (*name)(void* state),
+    esker_collector_create_cb create, esker_collector_add_cb add,
+    esker_collector_property_cb property, unsigned char (*needs_compaction)(void* collector),
+    void (*destroy)(void* collector), char** errptr);
 extern ROCKSDB_LIBRARY_API rocksdb_compactionfilter_t* esker_compactionfilter_create(void* state,
     void (*destructor)(void* state), esker_compaction_filter_cb filter,
     const char* (*name)(void* state));

@@ -7,11 +7,15 @@
 use crate::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
+pub type esker_collector_add_cb = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize, c_int, u64, u64)>;
+pub type esker_collector_create_cb = Option<unsafe extern "C" fn(*mut c_void, u32, c_int) -> *mut c_void>;
+pub type esker_collector_property_cb = Option<unsafe extern "C" fn(*mut c_void, usize, *mut *const c_char, *mut usize, *mut *const c_char, *mut usize) -> c_uchar>;
 pub type esker_compaction_filter_cb = Option<unsafe extern "C" fn(*mut c_void, c_int, *const c_char, usize, c_int, *const c_char, usize, *mut *const c_char, *mut usize) -> c_int>;
 pub type esker_deadlock_cb = Option<unsafe extern "C" fn(*mut c_void, usize, u64, c_uchar, u64, u32, c_uchar, *const c_char, usize)>;
 pub type esker_lock_cb = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const u64, usize, c_uchar)>;
+pub type esker_table_cb = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const rocksdb_table_properties_t)>;
 pub type esker_named_value_cb = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
-pub const ESKER_INTERFACE_VERSION: c_int = 3;
+pub const ESKER_INTERFACE_VERSION: c_int = 5;
 pub const esker_options_of_database: c_int = 0;
 pub const esker_options_of_family: c_int = 1;
 pub const esker_options_of_table: c_int = 2;
@@ -41,12 +45,19 @@ const _: unsafe extern "C" fn(*mut rocksdb_options_t, u32) -> u64 = esker_option
 const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_column_family_handle_t, *mut *mut c_char) -> *mut rocksdb_options_t = esker_current_options;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_column_family_handle_t, *const rocksdb_compactoptions_t, *const c_char, usize, *const c_char, usize, *mut *mut c_char) = esker_compact_range_cf;
 const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const rocksdb_writebatch_t, *mut *mut c_char) = esker_writebatch_assign;
+const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut *mut c_char) = esker_writebatch_wi_pop_save_point;
 const _: unsafe extern "C" fn(*mut rocksdb_cache_t, c_uchar) = esker_cache_set_strict_capacity_limit;
 const _: unsafe extern "C" fn(*const rocksdb_iterator_t) -> *const rocksdb_slice_t = esker_iter_entry;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const *const rocksdb_column_family_handle_t, *const *const rocksdb_ingestexternalfileoptions_t, *const usize, usize, *const *const c_char, *mut *mut c_char) = esker_ingest_external_files;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = esker_resume;
 const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, u32, *mut *mut c_char) = esker_backup_engine_delete_backup;
 const _: unsafe extern "C" fn(*const rocksdb_sst_file_metadata_t) -> c_uchar = esker_sst_file_metadata_being_compacted;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_column_family_handle_t, *const c_char, *mut c_void, esker_named_value_cb, *mut *mut c_char) -> c_uchar = esker_map_property_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_column_family_handle_t, *const c_char, usize, *const c_char, usize, *mut u64, *mut u64, *mut *mut c_char) = esker_approximate_memtable_stats_cf;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = esker_reset_stats;
+const _: unsafe extern "C" fn(*mut rocksdb_ratelimiter_t, i64) = esker_ratelimiter_set_bytes_per_second;
+const _: unsafe extern "C" fn(*mut rocksdb_t, *const rocksdb_column_family_handle_t, *mut c_void, esker_table_cb, *mut *mut c_char) = esker_each_table_cf;
+const _: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>, esker_collector_create_cb, esker_collector_add_cb, esker_collector_property_cb, Option<unsafe extern "C" fn(*mut c_void) -> c_uchar>, Option<unsafe extern "C" fn(*mut c_void)>, *mut *mut c_char) -> *mut rocksdb_table_properties_collector_factory_t = esker_collector_factory_create;
 const _: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, esker_compaction_filter_cb, Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>) -> *mut rocksdb_compactionfilter_t = esker_compactionfilter_create;
 const _: unsafe extern "C" fn(*const rocksdb_compactionfiltercontext_t) -> u32 = esker_compactionfiltercontext_column_family_id;
 const _: unsafe extern "C" fn(*mut rocksdb_transaction_t, *const rocksdb_column_family_handle_t, *const c_char, usize, *mut *mut c_char) = esker_transaction_single_delete_cf;

@@ -501,10 +501,10 @@ impl Context<'_> {
             time != 0 && self.moment.now > limit && time < self.moment.now - limit
         };
 
-        let marked = idle
-            .iter()
-            .filter(above_last)
-            .filter(|(_, f)| f.is_marked());
+        // A mark asks for what a rewrite would drop. In level 0 it may hide older files of
+        // the same level, also where no other level has files.
+        let hides = |one: &&(Level, &Arc<FileMeta>)| one.0 == Level::L0 || above_last(one);
+        let marked = idle.iter().filter(hides).filter(|(_, f)| f.is_marked());
         let marked = self.first_down(marked, CompactionReason::FilesMarkedForCompaction);
         let bottom = || {
             let mut bottom = idle

@@ -21,7 +21,7 @@ use crate::errors;
 use crate::state::TransactionState;
 use crate::touch::{Access, AccessedKey, SnapshotFields};
 use crate::tracked::{KeyInfo, TrackedKeys};
-use esker::{Db, Error, LatestWrite, Result};
+use esker::{Db, Error, ErrorKind, LatestWrite, Result};
 use esker_sync::Arc;
 use esker_sync::atomic::{AtomicU8, AtomicU64, Ordering};
 pub(crate) use locks::LockTable;
@@ -79,6 +79,9 @@ pub(crate) struct Pessimistic {
     name: Vec<u8>,
     /// It stands in the register of names.
     registered: bool,
+    /// It was prepared before the database was opened. Keys that it had not locked may be locked by
+    /// another such transaction: it goes on without them.
+    is_found: bool,
 }
 
 impl Pessimistic {
@@ -91,6 +94,8 @@ impl Pessimistic {
         let mut found = Self::with_id(shared, &TransactionOptions::default(), id);
         found.name = name;
         found.registered = true;
+        found.is_found = true;
+        found.request.timeout_us = 0;
         found
     }
 
@@ -133,6 +138,7 @@ impl Pessimistic {
             has_recovery_batch: options.use_only_the_last_commit_time_batch_for_recovery,
             name: Vec::new(),
             registered: false,
+            is_found: false,
         }
     }
 
@@ -219,7 +225,10 @@ impl Pessimistic {
         let is_upgrade = known.is_some_and(|k| touch.exclusive && !k.exclusive);
         let locks = &self.shared.locks;
         if known.is_none() || is_upgrade {
-            locks.lock(&self.request, family.id(), key, touch.exclusive)?;
+            match locks.lock(&self.request, family.id(), key, touch.exclusive) {
+                Err(e) if self.is_found && e.kind() == ErrorKind::TimedOut => return Ok(None),
+                locked => locked?,
+            }
         }
         snapshot.take_if_wanted(db);
         let against = ConflictCheck {

@@ -22,6 +22,11 @@ Status LoadLatestOptions(const std::string& path, Env* env, DBOptions* db_option
                          std::vector<ColumnFamilyDescriptor>* families,
                          bool ignore_unknown_options = false,
                          std::shared_ptr<Cache>* cache = {});
+// Compares families with those whose options a database stored, by name and place. NotFound without
+// stored options. Opening tells what else does not fit, as another comparator.
+Status CheckOptionsCompatibility(const std::string& path, Env* env, const DBOptions& db_options,
+                                 const std::vector<ColumnFamilyDescriptor>& families,
+                                 bool ignore_unknown_options = false);
 // The name, without its directory.
 Status GetLatestOptionsFileName(const std::string& path, Env* env, std::string* name);
 

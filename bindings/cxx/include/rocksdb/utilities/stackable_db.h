@@ -34,6 +34,7 @@ class StackableDB : public DB {
   using DB::GetIntProperty;
   using DB::GetMapProperty;
   using DB::GetOptions;
+  using DB::GetPropertiesOfAllTables;
   using DB::GetProperty;
   using DB::IngestExternalFile;
   using DB::KeyMayExist;
@@ -133,6 +134,23 @@ class StackableDB : public DB {
   bool GetIntProperty(ColumnFamilyHandle* family, const Slice& name, uint64_t* value) override {
     return db_->GetIntProperty(family, name, value);
   }
+  Status GetPropertiesOfAllTables(ColumnFamilyHandle* family,
+                                  TablePropertiesCollection* properties) override {
+    return db_->GetPropertiesOfAllTables(family, properties);
+  }
+  Status GetPropertiesOfTablesInRange(ColumnFamilyHandle* family, const Range* ranges,
+                                      size_t count,
+                                      TablePropertiesCollection* properties) override {
+    return db_->GetPropertiesOfTablesInRange(family, ranges, count, properties);
+  }
+  void GetApproximateMemTableStats(ColumnFamilyHandle* family, const Range& range,
+                                   uint64_t* count, uint64_t* size) override {
+    db_->GetApproximateMemTableStats(family, range, count, size);
+  }
+  Status ResetStats() override { return db_->ResetStats(); }
+  Status EnableAutoCompaction(const std::vector<ColumnFamilyHandle*>& families) override {
+    return db_->EnableAutoCompaction(families);
+  }
   Status GetApproximateSizes(const SizeApproximationOptions& options, ColumnFamilyHandle* family,
                              const Range* ranges, int count, uint64_t* sizes) override {
     return db_->GetApproximateSizes(options, family, ranges, count, sizes);
@@ -210,6 +228,9 @@ class StackableDB : public DB {
   Status IngestExternalFile(ColumnFamilyHandle* family, const std::vector<std::string>& files,
                             const IngestExternalFileOptions& options) override {
     return db_->IngestExternalFile(family, files, options);
+  }
+  Status IngestExternalFiles(const std::vector<IngestExternalFileArg>& args) override {
+    return db_->IngestExternalFiles(args);
   }
   Status DeleteFilesInRanges(ColumnFamilyHandle* family, const RangePtr* ranges, size_t count,
                              bool include_end = true) override {

@@ -29,6 +29,14 @@ struct TransactionOptions {
 #include "rocksdb/fields/TransactionOptions.inc"
 };
 
+// What the application guarantees of a batch.
+struct TransactionDBWriteOptimizations {
+  // No transaction changes the same keys at the same time: no lock is taken.
+  bool skip_concurrency_control = false;
+  // No key is in the batch twice. Nothing follows from it.
+  bool skip_duplicate_key_check = false;
+};
+
 // A row lock and the transactions that hold it.
 struct KeyLockInfo {
   std::string key;
@@ -68,6 +76,13 @@ class TransactionDB : public StackableDB {
                      const std::vector<ColumnFamilyDescriptor>& families,
                      std::vector<ColumnFamilyHandle*>* handles, TransactionDB** db);
   ~TransactionDB() override;
+
+  using StackableDB::Write;
+  virtual Status Write(const WriteOptions& options, const TransactionDBWriteOptimizations& with,
+                       WriteBatch* updates) {
+    return with.skip_concurrency_control ? GetBaseDB()->Write(options, updates)
+                                         : Write(options, updates);
+  }
 
   // `old`, if there is one, begins again.
   virtual Transaction* BeginTransaction(const WriteOptions& options,

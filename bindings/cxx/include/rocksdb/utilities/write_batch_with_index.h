@@ -47,14 +47,11 @@ class WriteBatchWithIndex : public WriteBatchBase {
   }
   Status PutLogData(const Slice& blob) override;
   void Clear() override;
-  // A copy of the changes, which lives until the next call. Timestamps that it is given get into
-  // this batch as well.
+  // The same changes, without the index: what one takes is in the other. It lives as long.
   WriteBatch* GetWriteBatch() override;
   void SetSavePoint() override;
   Status RollbackToSavePoint() override;
-  Status PopSavePoint() override {
-    return Status::NotSupported("WriteBatchWithIndex::PopSavePoint");
-  }
+  Status PopSavePoint() override;
 
   Status GetFromBatch(ColumnFamilyHandle* family, const DBOptions& options, const Slice& key,
                       std::string* value);
@@ -83,9 +80,10 @@ class WriteBatchWithIndex : public WriteBatchBase {
   void* EskerHandle() const { return handle_; }
 
  private:
+  friend class WriteBatch;
   void* handle_;
   bool is_lent_ = false;
-  std::unique_ptr<WriteBatch> copy_;
+  std::unique_ptr<WriteBatch> shown_;
 };
 
 }  // namespace ROCKSDB_NAMESPACE
