@@ -100,6 +100,10 @@ impl LibraryState {
     /// A database with times to live that nothing reaches: written, read, compacted, and opened
     /// again.
     pub(super) fn ttl(&self, entries: &[(Bytes, Entry)], keys: &[Bytes]) -> String {
+        // RocksDB 7.8 loses values in blob files of such a database when it compacts them.
+        if self.is_old() && self.base_options.contains("enable_blob_files") {
+            return "-".into();
+        }
         let place = self.base.join("ttl");
         let opened = match self.fresh(&place, Mode::Ttl) {
             Ok(opened) => opened,

@@ -289,7 +289,8 @@ fn replaced_bytes(view: &View, present: &View) -> u64 {
     tables + old.map(|mem| mem.memory_usage() as u64).sum::<u64>()
 }
 
-/// About as many bytes of tables, and of the values that they refer to, as were written after `seq`.
+/// About as many bytes of tables, and of the values that they refer to, as were written after
+/// `seq`.
 fn bytes_since(version: &Version, seq: Seq) -> u64 {
     let newer = version.files().map(|(_, file)| {
         let (from, to) = (file.smallest_seq.0, file.largest_seq.0);
