@@ -332,6 +332,9 @@ functions! {
     create_iterators(H, H, *const H, *mut H, usize, E);
     readoptions_set_verify_checksums(H, c_uchar);
     readoptions_set_fill_cache(H, c_uchar);
+    cache_create_lru(usize) -> H;
+    cache_destroy(H);
+    options_set_blob_cache(H, H);
     readoptions_set_readahead_size(H, usize);
     readoptions_set_pin_data(H, c_uchar);
     readoptions_set_tailing(H, c_uchar);

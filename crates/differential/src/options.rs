@@ -12,6 +12,8 @@ pub(super) struct Setting {
     /// True if ranges are deleted in families with an order of their own. Then backups are not
     /// made: RocksDB's backup engine dies of such range tombstones.
     pub(super) own_order_ranges: bool,
+    /// Bytes of a cache of values in blob files; 0 for none.
+    pub(super) blob_cache: usize,
 }
 
 /// Small buffers and files, so that everything happens within few calls.
@@ -68,7 +70,21 @@ const CHOICES: &[(&str, &[&str])] = &[
     ("write_dbid_to_manifest", &["false"]),
     ("allow_mmap_reads", &["true"]),
     ("enable_blob_files", &["true"]),
-    ("min_blob_size", &["0", "60"]),
+    ("min_blob_size", &["0", "60", "400"]),
+    ("blob_file_size", &["4096", "65536"]),
+    (
+        "blob_compression_type",
+        &["kSnappyCompression", "kLZ4Compression", "kZSTD"],
+    ),
+    ("enable_blob_garbage_collection", &["true"]),
+    ("blob_garbage_collection_age_cutoff", &["0.1", "0.5", "1.0"]),
+    (
+        "blob_garbage_collection_force_threshold",
+        &["0.1", "0.5", "0.9"],
+    ),
+    ("blob_compaction_readahead_size", &["4096", "1048576"]),
+    ("blob_file_starting_level", &["1", "2"]),
+    ("prepopulate_blob_cache", &["kFlushOnly"]),
 ];
 
 const TABLE_CHOICES: &[(&str, &[&str])] = &[
@@ -124,6 +140,7 @@ impl Setting {
         Setting {
             base: format!("{ALWAYS}{PLAIN}block_based_table_factory={{{PLAIN_TABLE}}}"),
             own_order_ranges: false,
+            blob_cache: 0,
         }
     }
 
@@ -158,6 +175,7 @@ impl Setting {
         Setting {
             base: format!("{ALWAYS}{PLAIN}{own}block_based_table_factory={{{PLAIN_TABLE}{table}}}"),
             own_order_ranges: draw.below(2) == 0,
+            blob_cache: [0, 64 << 10, 4 << 20][draw.below(3)],
         }
     }
 }

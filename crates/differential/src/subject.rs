@@ -58,6 +58,10 @@ pub(super) struct LibraryState {
     /// The text of the options that every family has.
     base_options: String,
     own_order_ranges: bool,
+    /// Bytes of the cache of values in blob files; 0 for none.
+    blob_cache: usize,
+    /// Names of families whose blob files were turned on while they were open.
+    separated: BTreeSet<String>,
     /// The reversed order.
     order: H,
     write: H,
@@ -103,6 +107,8 @@ impl LibraryState {
             options: Vec::new(),
             base_options: String::new(),
             own_order_ranges: false,
+            blob_cache: 0,
+            separated: BTreeSet::new(),
             order: none,
             write: none,
             read: none,

@@ -11,8 +11,8 @@ use esker::observe::{
 };
 use esker::options::{BlobGarbageCollectionPolicy, BottommostLevelCompaction, FileChecksumCrc32c};
 use esker::{
-    BlobMeta, CompactRangeOptions, CompactionFilter, Db, Decision, ErrorKind, FamilyHandle,
-    FilterValue, IngestOptions, Options, Result, SstFileWriter,
+    BlobMeta, CompactRangeOptions, CompactionFilter, Db, Decision, Error, ErrorKind, FamilyHandle,
+    FilterValue, IngestOptions, Options, ReadOptions, Result, SstFileWriter,
 };
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -420,6 +420,90 @@ fn a_repair_counts_garbage_anew() -> Result<()> {
             _ => &[(20, 5), (5, 3), (3, 0)],
         };
         assert_eq!(counts(&db, &family), after, "{lost}");
+    }
+    Ok(())
+}
+
+/// Fails, as corruption that names the blob file, the offset and the way out.
+fn names_lost_file(error: &Error, name: &str, how: &str) {
+    let text = error.to_string();
+    assert!(error.is_corruption(), "{how}: {text}");
+    assert!(text.contains(name), "{how}: {text}");
+    assert!(error.offset().is_some(), "{how}: {text}");
+    assert!(text.contains("restore the file"), "{how}: {text}");
+}
+
+#[test]
+fn values_whose_files_a_repair_did_not_find_are_named_and_the_others_are_read() -> Result<()> {
+    for others in [false, true] {
+        let (dir, db, family) = opened(options(""));
+        // A table whose values are all lost is set aside: this one has others.
+        put(&db, 0..5, 500)?;
+        put(&db, 10..15, 50)?;
+        db.flush()?;
+        let lost = blobs(&db, &family).remove(0).name;
+        let lost = lost.trim_start_matches('/').to_owned();
+        if others {
+            put(&db, 20..25, 500)?;
+            db.flush()?;
+        }
+        db.close()?;
+        drop((family, db));
+        // A MANIFEST that is there lists the file nevertheless.
+        for entry in std::fs::read_dir(dir.path())
+            .expect("a directory")
+            .flatten()
+        {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == lost || name.starts_with("MANIFEST") {
+                std::fs::remove_file(entry.path()).expect("it goes");
+            }
+        }
+        Db::repair(dir.path(), &options(""))?;
+        let db = Db::open(dir.path(), options(""))?;
+        let family = db.default_family_handle();
+        assert_eq!(blobs(&db, &family).len(), usize::from(others));
+
+        names_lost_file(&db.get(key(0)).expect_err("lost"), &lost, "get");
+        let several = db.multi_get([key(1), key(10)]);
+        names_lost_file(several[0].as_ref().expect_err("lost"), &lost, "several");
+        assert_eq!(
+            several[1].as_ref().expect("sound").as_deref(),
+            Some(&value(10, 50)[..])
+        );
+        for unprepared in [false, true] {
+            let mut how = ReadOptions::new();
+            how.allow_unprepared_value = unprepared;
+            let mut it = db.iter_opt(&family, how, None);
+            it.seek_to_first();
+            if unprepared && others {
+                assert!(it.valid() && !it.prepare_value());
+            }
+            assert!(!it.valid());
+            let error = it.status().expect_err("lost");
+            names_lost_file(&error, &lost, "iterator");
+            it.seek(key(10));
+            assert_eq!(
+                (it.key(), it.value()),
+                (key(10).as_bytes(), &value(10, 50)[..])
+            );
+        }
+        for n in (10..15).chain(if others { 20..25 } else { 0..0 }) {
+            let len = if n < 15 { 50 } else { 500 };
+            assert_eq!(db.get(key(n))?.as_deref(), Some(&value(n, len)[..]), "{n}");
+        }
+
+        // The way out: what was lost is written again or deleted, and goes with a compaction.
+        put(&db, 0..4, 500)?;
+        db.delete(key(4))?;
+        compact(&db, &family)?;
+        assert_eq!(db.get(key(0))?.as_deref(), Some(&value(0, 500)[..]));
+        let mut it = db.iter();
+        it.seek_to_first();
+        while it.valid() {
+            it.next();
+        }
+        it.status()?;
     }
     Ok(())
 }

@@ -12,8 +12,8 @@ use esker::options::{
     ReadTier,
 };
 use esker::{
-    BlockCache, CacheOptions, CompactRangeOptions, Db, Env, ErrorKind, FamilyHandle, KeyOrder,
-    ReadOptions, Result, WriteOptions,
+    BlockCache, CacheOptions, CompactRangeOptions, Db, Env, ErrorKind, Family, FamilyHandle,
+    KeyOrder, ReadOptions, Result, WriteOptions,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -536,4 +536,39 @@ fn values_of_families_with_timestamps_are_read() -> Result<()> {
     db.increase_full_history_ts_low(&family, &bytes(22))?;
     collect(&db, &family)?;
     check(&db, true)
+}
+
+#[test]
+fn existence_is_told_without_reading_values() -> Result<()> {
+    let mut with = options("blob_cache=1M");
+    with.family.merge_operator = Some(Arc::new(StringAppend::new(b",")));
+    let (_dir, db, family) = opened(with);
+    put(&db, 0..10, 500)?;
+    db.merge(key(3), "more")?;
+    db.put(key(20), "small")?;
+    db.delete(key(4))?;
+    db.flush()?;
+    let bound = Family::new(&db, &family);
+    for n in [0, 9, 20] {
+        let (count, bytes, found) = reads_of(|| {
+            let all = [
+                db.contains_key(key(n)),
+                db.contains_key_cf(&family, key(n)),
+                bound.contains_key(key(n)),
+            ];
+            all.into_iter().collect::<Result<Vec<_>>>()
+        });
+        assert_eq!((count, bytes), (0, 0), "{n}");
+        assert_eq!(found?, [true; 3], "{n}");
+        assert!(db.key_may_exist(&family, key(n)), "{n}");
+    }
+    for n in [4, 10] {
+        assert!(!db.contains_key(key(n))? && !bound.contains_key(key(n))?);
+    }
+    // Whether a merge has a result is known when it was made.
+    let (count, _, found) = reads_of(|| db.contains_key(key(3)));
+    assert_eq!((count, found?), (1, true));
+    let (count, _, read) = reads_of(|| db.get(key(0)));
+    assert_eq!((count, read?), (1, Some(value(0, 500))));
+    Ok(())
 }

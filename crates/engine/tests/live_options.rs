@@ -5,11 +5,14 @@ mod common;
 
 use common::numbered::{all, forward, key};
 use common::until;
-use esker::env::{Env, Executor, JoinHandle};
+use esker::env::{Clock, Env, Executor, JoinHandle};
 use esker::observe::{Statistics, Ticker};
-use esker::{Db, IngestOptions, Options, ReadOptions, Result, SstFileWriter};
+use esker::options::BottommostLevelCompaction;
+use esker::{CompactRangeOptions, Db, IngestOptions, Options, ReadOptions, Result, SstFileWriter};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// The threads of the system; keeps the names by which they were asked for.
 #[derive(Debug)]
@@ -318,5 +321,134 @@ fn what_holds_much_is_named() {
         "{text}"
     );
     drop(snapshot);
+    assert_eq!(long(), "");
+}
+
+/// The background looks for holders of space every ten seconds: this clock makes them pass.
+#[derive(Debug)]
+struct Ahead {
+    real: Arc<dyn Clock>,
+    by_us: AtomicU64,
+}
+
+impl Clock for Ahead {
+    fn now_us(&self) -> u64 {
+        self.real.now_us() + self.by_us.load(Ordering::Relaxed)
+    }
+    fn now_ns(&self) -> u64 {
+        self.now_us() * 1000
+    }
+    fn unix_us(&self) -> u64 {
+        self.real.unix_us() + self.by_us.load(Ordering::Relaxed)
+    }
+    fn sleep(&self, duration: Duration) {
+        self.real.sleep(duration);
+    }
+}
+
+#[test]
+fn what_keeps_more_than_a_bound_on_space_is_named() {
+    let mut env = Env::in_memory();
+    let clock = Arc::new(Ahead {
+        real: Arc::clone(&env.clock),
+        by_us: AtomicU64::new(0),
+    });
+    env.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+    let blobs = "enable_blob_files=true;min_blob_size=100";
+    let db = Db::open("/db", options(&env, blobs)).expect("opens");
+    let family = db.default_family_handle();
+    // Writers are to be paced by nothing, and a memtable counts among what the bound leaves.
+    let bound = |percent, memtable| {
+        let settings = [
+            ("max_space_amplification_percent", percent),
+            ("write_buffer_size", memtable),
+        ];
+        db.set_options(&family, &settings).expect("set");
+    };
+    let fill = |round: u8| {
+        bound("0", "64M");
+        for n in 0..4_000 {
+            db.put(key(n), [round; 1000]).expect("written");
+        }
+        db.flush().expect("flushed");
+        bound("110", "64k");
+    };
+    let long = || db.property("rocksdb.esker.long-readers").expect("a text");
+    let bytes_of = |line: &str, before: &str| -> u64 {
+        let (_, rest) = line.split_once(before).expect("the kind of holder");
+        let number: String = rest
+            .trim_start()
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .collect();
+        number.parse().expect("bytes")
+    };
+    let passes = ": more than max_space_amplification_percent leaves";
+    let mut forced = CompactRangeOptions::default();
+    forced.bottommost_level_compaction = BottommostLevelCompaction::ForceOptimized;
+    let compact = || {
+        db.compact_range_opt(&family, None, None, &forced)
+            .expect("merged")
+    };
+    fill(1);
+    compact();
+
+    // A snapshot keeps the values that are overwritten, which lie in blob files.
+    let snapshot = db.snapshot();
+    fill(2);
+    let text = long();
+    let line = text
+        .lines()
+        .find(|l| l.contains("[default] the snapshot at"));
+    let line = line.unwrap_or_else(|| panic!("{text:?}"));
+    assert!(bytes_of(line, "keeps up to") > 3_000_000, "{line}");
+    assert!(line.ends_with(passes), "{line}");
+    clock.by_us.fetch_add(20_000_000, Ordering::Relaxed);
+    let log = || {
+        let bytes = db
+            .env()
+            .fs
+            .open_read(Path::new("/db/LOG"), Default::default());
+        let bytes = bytes.and_then(|f| {
+            let mut all = vec![0; f.len() as usize];
+            f.read_at(0, &mut all).map(|_| all)
+        });
+        String::from_utf8_lossy(&bytes.expect("the LOG")).into_owned()
+    };
+    db.put("wakes", "the background").expect("written");
+    db.flush().expect("flushed");
+    until("the LOG names the snapshot", || {
+        log()
+            .lines()
+            .any(|l| l.contains("the snapshot at") && l.contains(passes))
+    });
+    drop(snapshot);
+    assert_eq!(long(), "");
+
+    // An iterator keeps the blob files of its tree.
+    let it = db.iter();
+    compact();
+    fill(3);
+    compact();
+    let text = long();
+    assert!(text.starts_with("[default] 1 iterators hold"), "{text}");
+    assert!(bytes_of(&text, "iterators hold") > 3_000_000, "{text}");
+    assert!(text.trim_end().ends_with(passes), "{text}");
+    drop(it);
+    assert_eq!(long(), "");
+
+    // A checkpoint turns deletions off while it runs.
+    db.disable_file_deletions();
+    clock.by_us.fetch_add(7_000_000, Ordering::Relaxed);
+    fill(4);
+    compact();
+    let text = long();
+    assert!(
+        text.starts_with("deletions are off for 7 s, by 1 checkpoints"),
+        "{text}"
+    );
+    assert!(bytes_of(&text, "obsolete files of") > 3_000_000, "{text}");
+    assert!(text.trim_end().ends_with(passes), "{text}");
+    db.enable_file_deletions(false);
     assert_eq!(long(), "");
 }

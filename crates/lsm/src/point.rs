@@ -68,6 +68,11 @@ pub struct PendingBlob<V> {
 }
 
 impl<V: Payload> PendingBlob<V> {
+    /// Returns whether the blob is the answer, with nothing to merge over it.
+    pub fn is_plain(&self) -> bool {
+        self.operands.is_empty()
+    }
+
     /// The answer, given the blob's value.
     pub fn complete(
         self,

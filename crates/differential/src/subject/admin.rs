@@ -284,7 +284,11 @@ impl LibraryState {
         }
     }
 
-    pub(super) fn set_options(&self, family: usize, name: &str, value: &str) -> String {
+    pub(super) fn set_options(&mut self, family: usize, name: &str, value: &str) -> String {
+        if (name, value) == ("enable_blob_files", "true") {
+            let family = self.family(family).name.clone();
+            self.separated.insert(family);
+        }
         let (name, value, mut e) = (c_text(name), c_text(value), ptr::null_mut());
         let (names, values) = ([name.as_ptr()], [value.as_ptr()]);
         let cf = self.handle(family);

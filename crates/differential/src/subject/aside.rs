@@ -100,6 +100,10 @@ impl LibraryState {
     /// A database with times to live that nothing reaches: written, read, compacted, and opened
     /// again.
     pub(super) fn ttl(&self, entries: &[(Bytes, Entry)], keys: &[Bytes]) -> String {
+        // RocksDB 7.8 loses values in blob files of such a database when it compacts them.
+        if self.is_old() && self.base_options.contains("enable_blob_files") {
+            return "-".into();
+        }
         let place = self.base.join("ttl");
         let opened = match self.fresh(&place, Mode::Ttl) {
             Ok(opened) => opened,
@@ -353,7 +357,9 @@ impl LibraryState {
 
     /// Returns whether the family's values may be in blob files.
     pub(super) fn has_blobs(&self, family: usize) -> bool {
-        self.base_options.contains("enable_blob_files") || self.family(family).name == "c2"
+        let name = &self.family(family).name;
+        let is_separated = name == "c2" || self.separated.contains(name);
+        is_separated || self.base_options.contains("enable_blob_files")
     }
 
     fn is_universal(&self, family: usize) -> bool {
@@ -399,16 +405,10 @@ impl LibraryState {
             said.push(format!("{name} {value}"));
         }
         said.push(self.digest_family(family));
-        // Both write blob files, which end where their jobs do.
-        let sizes = if self.has_blobs(family) {
-            Vec::new()
-        } else {
-            let size = self.property_int(family, "rocksdb.estimate-live-data-size");
-            vec![size.parse().unwrap_or(u64::MAX)]
-        };
+        let size = self.property_int(family, "rocksdb.estimate-live-data-size");
         CallResult {
             text: said.join(", "),
-            sizes,
+            sizes: vec![size.parse().unwrap_or(u64::MAX)],
         }
     }
 

@@ -54,6 +54,7 @@ impl LibraryState {
     pub(crate) fn begin(&mut self, setting: &Setting) -> Result<()> {
         self.own_order_ranges = setting.own_order_ranges;
         self.base_options = setting.base.clone();
+        self.blob_cache = setting.blob_cache;
         self.write = c!(self, writeoptions_create);
         self.read = c!(self, readoptions_create);
         c!(self, readoptions_set_total_order_seek, self.read, 1);
@@ -115,6 +116,11 @@ impl LibraryState {
         }
         if options::is_reversed(name) {
             c!(self, options_set_comparator, options, self.order);
+        }
+        if self.blob_cache > 0 && !self.lacks("options_set_blob_cache") {
+            let cache = c!(self, cache_create_lru, self.blob_cache);
+            c!(self, options_set_blob_cache, options, cache);
+            c!(self, cache_destroy, cache);
         }
         if name == "default" && !self.lacks("options_statistics_get_ticker_count") {
             c!(self, options_enable_statistics, options);

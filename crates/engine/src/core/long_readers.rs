@@ -1,9 +1,11 @@
-//! Readers that keep much of a database from going: iterators over views that were replaced, and
-//! snapshots.
+//! Holders of space: what keeps much of a database from going. Iterators over views that were
+//! replaced, snapshots, and calls that turn deletions off, as checkpoints and backups do while they
+//! run.
 //!
-//! An iterator holds the tables and memtables of its view that the present one no longer has. A
-//! snapshot keeps versions that newer ones hide: at most as many bytes as were written since, which
-//! is what is told. A reader is told of from a tenth of the family's tree on.
+//! An iterator holds the tables, blob files and memtables of its view that the present one no
+//! longer has. A snapshot keeps versions that newer ones hide: at most as many bytes as were
+//! written since, which is what is told. Where deletions are off, all obsolete files stay. A holder
+//! is told of from a tenth of the family's tree on, and from what a bound on space leaves.
 //!
 //! Thread-safety: any thread looks. No lock of readers or writers is held over a look.
 
@@ -27,20 +29,33 @@ const LOOK_US: u64 = 10_000_000;
 /// Time after which the same readers are told of again.
 const AGAIN_US: u64 = 3_600_000_000;
 
+/// A kind of holder, with what tells one from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Holder {
+    /// Iterators, by the identity of their view.
+    Iterators(u64),
+    /// A snapshot, by its number.
+    Snapshot(u64),
+    /// Calls that turned deletions off, since when.
+    NoDeletions(u64),
+}
+
 /// A reader, or readers of the same view, that hold much.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LongReader {
-    /// The identity of the view, or the number of the snapshot.
-    id: (u64, bool),
+    holder: Holder,
+    /// Empty for all families.
     family: String,
     bytes: u64,
-    /// Bytes of the family's tree.
+    /// Bytes of the family's tree, with its blob files.
     tree: u64,
     age_us: u64,
     /// Bytes that a bound on the family's space leaves beside what is alive.
     room: Option<u64>,
     /// One for each iterator that is known; the first one of a snapshot.
     threads: Vec<u64>,
+    /// Obsolete files that stay, and the calls that they stay for.
+    kept: (usize, usize),
 }
 
 impl LongReader {
@@ -69,19 +84,25 @@ impl LongReader {
         } else {
             ""
         };
-        match (self.id.1, self.threads.len()) {
-            (true, _) => format!(
-                "[{family}] the snapshot at {} keeps up to {bytes} bytes of older versions \
-                 ({percent} % of the tree), for {age} s, taken by thread{threads}{bound}",
-                self.id.0
+        match self.holder {
+            Holder::Snapshot(seq) => format!(
+                "[{family}] the snapshot at {seq} keeps up to {bytes} bytes of older versions \
+                 ({percent} % of the tree), for {age} s, taken by thread{threads}{bound}"
             ),
-            (false, 0) => format!(
+            Holder::Iterators(_) if self.threads.is_empty() => format!(
                 "[{family}] readers that are not listed hold {bytes} bytes that were replaced \
                  ({percent} % of the tree), for at least {age} s{bound}"
             ),
-            (false, n) => format!(
-                "[{family}] {n} iterators hold {bytes} bytes that were replaced ({percent} % of \
-                 the tree), for at least {age} s, made by thread{threads}{bound}"
+            Holder::Iterators(_) => format!(
+                "[{family}] {} iterators hold {bytes} bytes that were replaced ({percent} % of \
+                 the tree), for at least {age} s, made by thread{threads}{bound}",
+                self.threads.len()
+            ),
+            Holder::NoDeletions(_) => format!(
+                "deletions are off for {age} s, by {} checkpoints, backups or calls of \
+                 disable_file_deletions: {} obsolete files of {bytes} bytes stay ({percent} % of \
+                 all trees){bound}",
+                self.kept.1, self.kept.0
             ),
         }
     }
@@ -93,7 +114,7 @@ pub(crate) struct LongReaderState {
     looked_us: AtomicU64,
     /// Somebody may hold much.
     is_wanted: AtomicBool,
-    told: Mutex<(u64, HashSet<(u64, bool)>)>,
+    told: Mutex<(u64, HashSet<Holder>)>,
 }
 
 impl Default for LongReaderState {
@@ -116,6 +137,7 @@ impl Core {
             state.looked_us.store(now_us, Relaxed);
             let mut families = self.trees.families.all().into_iter();
             let may_hold = self.reads.snapshots.oldest().is_some()
+                || !self.trees.obsolete_files.is_enabled()
                 || families.any(|family| family.has_old_views());
             state.is_wanted.store(may_hold, Relaxed);
         }
@@ -137,7 +159,7 @@ impl Core {
         let old = found
             .iter()
             .filter(|reader| reader.age_us >= TOLD_AGE_US || reader.passes_bound());
-        let new: Vec<_> = old.filter(|reader| told.1.insert(reader.id)).collect();
+        let new: Vec<_> = old.filter(|reader| told.1.insert(reader.holder)).collect();
         drop(told);
         for reader in new {
             let log = &self.services.info_log;
@@ -161,6 +183,7 @@ impl Core {
             self.add_iterators(&family, &mut found);
             self.add_snapshots(&family, &mut found);
         }
+        found.extend(self.kept_files());
         found.retain(LongReader::is_worth_telling);
         found
     }
@@ -170,13 +193,14 @@ impl Core {
         let present = family.view();
         for (view, age_us) in family.old_views(now_us) {
             found.push(LongReader {
-                id: (view.id.0, false),
+                holder: Holder::Iterators(view.id.0),
                 family: family.name.clone(),
                 bytes: replaced_bytes(&view, &present),
-                tree: present.version.bytes(),
+                tree: tree_bytes(&present.version),
                 age_us,
                 room: room_of(family, &present),
                 threads: open_iterators::holders(view.id.0),
+                kept: (0, 0),
             });
         }
     }
@@ -186,16 +210,46 @@ impl Core {
         let now = self.services.env.clock.unix_us() / 1_000_000;
         for held in self.reads.snapshots.held() {
             found.push(LongReader {
-                id: (held.seq.0, true),
+                holder: Holder::Snapshot(held.seq.0),
                 family: family.name.clone(),
                 bytes: bytes_since(&present.version, held.seq),
-                tree: present.version.bytes(),
+                tree: tree_bytes(&present.version),
                 age_us: now.saturating_sub(held.taken_unix) * 1_000_000,
                 room: room_of(family, &present),
                 threads: vec![held.thread],
+                kept: (0, 0),
             });
         }
     }
+
+    /// Obsolete files that stay because deletions are off.
+    fn kept_files(&self) -> Option<LongReader> {
+        let kept = self.trees.obsolete_files.kept()?;
+        let families = self.trees.families.all().into_iter();
+        let looked: Vec<_> = families
+            .map(|family| {
+                let present = family.view();
+                (tree_bytes(&present.version), room_of(&family, &present))
+            })
+            .collect();
+        let now_us = self.services.env.clock.now_us();
+        Some(LongReader {
+            holder: Holder::NoDeletions(kept.since_us),
+            family: String::new(),
+            bytes: kept.bytes,
+            tree: looked.iter().map(|(tree, _)| tree).sum(),
+            age_us: now_us.saturating_sub(kept.since_us),
+            room: looked.iter().filter_map(|(_, room)| *room).min(),
+            threads: Vec::new(),
+            kept: (kept.files, kept.calls),
+        })
+    }
+}
+
+/// Bytes of tables and blob files.
+fn tree_bytes(version: &Version) -> u64 {
+    let blobs = version.blob_files().values();
+    version.bytes() + blobs.map(|b| b.total_bytes).sum::<u64>()
 }
 
 /// Bytes that a bound on the family's space leaves beside what is alive.
@@ -235,7 +289,8 @@ fn replaced_bytes(view: &View, present: &View) -> u64 {
     tables + old.map(|mem| mem.memory_usage() as u64).sum::<u64>()
 }
 
-/// About as many bytes of tables as were written after `seq`.
+/// About as many bytes of tables, and of the values that they refer to, as were written after
+/// `seq`.
 fn bytes_since(version: &Version, seq: Seq) -> u64 {
     let newer = version.files().map(|(_, file)| {
         let (from, to) = (file.smallest_seq.0, file.largest_seq.0);
@@ -244,7 +299,8 @@ fn bytes_since(version: &Version, seq: Seq) -> u64 {
         }
         let all = (to - from.min(to) + 1) as f64;
         let after = (to - seq.0.max(from.saturating_sub(1))) as f64;
-        file.size as f64 * (after / all).min(1.0)
+        let bytes = file.size + file.blob_bytes().unwrap_or(0);
+        bytes as f64 * (after / all).min(1.0)
     });
     newer.sum::<f64>() as u64
 }

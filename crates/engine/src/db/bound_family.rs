@@ -149,9 +149,10 @@ impl BoundFamily {
         self.db.multi_get_opt(&self.handle, keys, &options, None)
     }
 
-    /// Returns whether `key` is there.
+    /// Returns whether `key` is there. Its value is neither copied nor read from a blob file.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.get_pinned(key)?.is_some())
+        self.db.check_open()?;
+        self.db.contains_key_cf(&self.handle, key)
     }
 
     /// Sets `key` to `value`.

@@ -1,8 +1,10 @@
 //! Short forms: calls that programs make often, in terms of the general ones.
 
 use super::{BoundFamily, Db};
-use crate::family::FamilyHandle;
+use crate::family::{Family, FamilyHandle};
+use crate::observe::{HistogramId, OperationKind};
 use crate::options::{FamilyOptions, Options, ReadOptions, WriteOptions};
+use crate::read::get::PointRead;
 use esker_status::{Error, Result};
 use std::path::Path;
 
@@ -47,7 +49,8 @@ impl Db {
         }
     }
 
-    /// Returns whether `key` is in the default family. Its value is not copied.
+    /// Returns whether `key` is in the default family. Its value is not copied, nor read where it
+    /// is in a blob file.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -59,10 +62,10 @@ impl Db {
     /// # }
     /// ```
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.get_pinned(key)?.is_some())
+        self.is_present(self.default_family(), key.as_ref())
     }
 
-    /// Returns whether `key` is in `family`.
+    /// Returns whether `key` is in `family`. Its value is neither copied nor read from a blob file.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -74,8 +77,26 @@ impl Db {
     /// # }
     /// ```
     pub fn contains_key_cf(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> Result<bool> {
-        let found = self.get_opt(family, key, &ReadOptions::default(), None)?;
-        Ok(found.is_some())
+        self.is_present(&family.0, key.as_ref())
+    }
+
+    /// Returns whether `key` is in `family`, which is counted as a read without bytes of a blob.
+    fn is_present(&self, family: &Family, key: &[u8]) -> Result<bool> {
+        let (reads, options) = (self.reads(), ReadOptions::default());
+        let recorded = reads.operations.begin_read();
+        let found = (|| {
+            let _timed = reads.timed(HistogramId::DbGet);
+            let view = family.view_guard();
+            let seq = reads.read_seq(&view, None)?;
+            let read = PointRead::new(reads, family, &options).of_presence();
+            let value = read.run(&view, key, seq)?.into_value()?;
+            reads.count_get(value.as_deref().map(<[u8]>::len));
+            Ok(value.is_some())
+        })();
+        if let Some(start) = recorded {
+            reads.end_read(OperationKind::Get, start, Some(family));
+        }
+        found
     }
 
     /// The first entry of the default family.

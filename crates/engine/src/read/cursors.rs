@@ -178,7 +178,10 @@ impl IteratorCursors {
             .with_reads_at_once(reads_at_once(core, options));
         let mut visible = visible_options(request, family_options);
         let blobs = blob_walk(request);
-        visible.resolver = blobs.clone().map(|blobs| blobs as _);
+        visible.resolver = Some(match &blobs {
+            Some(blobs) => Arc::clone(blobs) as _,
+            None => Arc::clone(&request.family.reading) as _,
+        });
         visible.unprepared = leaves_values(request);
         if has_mem {
             visible.hidden_limits = hidden_limits(options, family_options);

@@ -29,6 +29,8 @@ pub(crate) struct PointRead<'a> {
     due_us: Option<u64>,
     /// Takes the timestamp of the newest version that was found.
     found_at: Option<&'a RefCell<Vec<u8>>>,
+    /// Values in blob files are not read: they come as empty ones.
+    leaves_blobs: bool,
 }
 
 /// The answer of a point read, with blobs read.
@@ -88,6 +90,7 @@ impl<'a> PointRead<'a> {
             options,
             due_us: due_of(core, options),
             found_at: None,
+            leaves_blobs: false,
         }
     }
 
@@ -95,6 +98,15 @@ impl<'a> PointRead<'a> {
     pub(crate) fn telling(self, at: &'a RefCell<Vec<u8>>) -> Self {
         PointRead {
             found_at: Some(at),
+            ..self
+        }
+    }
+
+    /// Asks whether the key is there: a value in a blob file is not read, and comes as an empty
+    /// one, unless operands wait for it.
+    pub(crate) fn of_presence(self) -> Self {
+        PointRead {
+            leaves_blobs: true,
             ..self
         }
     }
@@ -406,6 +418,9 @@ impl PointRead<'_> {
             ResolvedPoint::Entity(v) => PointResult::Entity(v),
             ResolvedPoint::Merged(v) => PointResult::Value(PinnedValue::owned(v)),
             ResolvedPoint::MergedEntity(v) => PointResult::Entity(PinnedValue::owned(v)),
+            ResolvedPoint::Blob(pending) if self.leaves_blobs && pending.is_plain() => {
+                PointResult::Value(PinnedValue::owned(Vec::new()))
+            }
             ResolvedPoint::Blob(pending) => {
                 let source = self.blob_source(version);
                 let blob = self.core.blobs.read(&source, user, &pending.index, None)?;

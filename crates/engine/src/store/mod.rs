@@ -493,12 +493,10 @@ impl Store {
         let version = Arc::clone(&family.view_guard().version);
         let files: Vec<_> = version.files().map(|(_, f)| Arc::clone(f)).collect();
         self.obsolete_files.retire_tables(paths, files);
-        for blob in version.blob_files().keys() {
-            self.obsolete_files.retire_blob(
-                *blob,
-                paths.blob(*blob),
-                family.readers_of_blob(*blob),
-            );
+        for (number, blob) in version.blob_files() {
+            let file = (*number, paths.blob(*number), blob.total_bytes);
+            let readers = family.readers_of_blob(*number);
+            self.obsolete_files.retire_blob(file, readers);
         }
         Ok(())
     }
@@ -717,16 +715,11 @@ impl Store {
             .filter_map(|(_, n)| base.find_file(*n).map(|(_, f)| Arc::clone(f)))
             .collect();
         self.obsolete_files.retire_tables(paths, gone);
-        for blob in base
-            .blob_files()
-            .keys()
-            .filter(|b| !next.blob_files().contains_key(b))
-        {
-            self.obsolete_files.retire_blob(
-                *blob,
-                paths.blob(*blob),
-                family.readers_of_blob(*blob),
-            );
+        let blobs = base.blob_files().iter();
+        for (number, blob) in blobs.filter(|(b, _)| !next.blob_files().contains_key(b)) {
+            let file = (*number, paths.blob(*number), blob.total_bytes);
+            let readers = family.readers_of_blob(*number);
+            self.obsolete_files.retire_blob(file, readers);
         }
     }
 }

@@ -277,11 +277,7 @@ impl Blobs {
         offset: u64,
     ) -> Result<&'v BlobFileReader> {
         let Some(file) = source.version.blob_files().get(&number) else {
-            return Err(
-                Error::corruption("the MANIFEST does not list the blob file")
-                    .with_file(source.reading.paths.blob(number))
-                    .with_offset(offset),
-            );
+            return Err(unlisted(source.reading, number, offset));
         };
         if let Some(reader) = file.slot.get::<BlobFileReader>() {
             return Ok(reader);
@@ -341,6 +337,27 @@ fn place_of(index: &BlobIndex) -> Result<(FileNo, u64)> {
             ..
         } => Ok((*file, *offset)),
         _ => Err(expiring()),
+    }
+}
+
+/// The error of a value whose blob file the tree does not have: a repair without the file leaves
+/// its other tables' entries as they are.
+#[cold]
+fn unlisted(reading: &TableSetting, file: FileNo, offset: u64) -> Error {
+    Error::corruption("the MANIFEST does not list the blob file of a value")
+        .with_file(reading.paths.blob(file))
+        .with_offset(offset)
+        .with_hint(
+            "restore the file from a backup and repair the database again, or delete the key; \
+             values of other files are sound",
+        )
+}
+
+/// For iterators over trees without blob files.
+impl ValueResolver for TableSetting {
+    fn blob(&self, _user_key: &[u8], index: &[u8], _out: &mut Vec<u8>) -> Result<()> {
+        let (file, offset) = place_of(&BlobIndex::decode(index)?)?;
+        Err(unlisted(self, file, offset))
     }
 }
 

@@ -50,8 +50,21 @@ pub(crate) struct ObsoleteFiles {
 struct RetiredBlob {
     number: FileNo,
     path: PathBuf,
+    bytes: u64,
     /// The versions that may list it.
     readers: Vec<Weak<Version>>,
+}
+
+/// Obsolete files that stay because deletions are off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeptFiles {
+    /// Tables and blob files.
+    pub(crate) files: usize,
+    pub(crate) bytes: u64,
+    /// How often deletions were turned off.
+    pub(crate) calls: usize,
+    /// When they were turned off first, by the clock.
+    pub(crate) since_us: u64,
 }
 
 impl RetiredBlob {
@@ -79,11 +92,28 @@ struct RetiredFiles {
     most_logs: usize,
     /// While above 0, nothing is deleted.
     disabled: usize,
+    /// Since when, by the clock.
+    disabled_since_us: u64,
 }
 
 impl RetiredFiles {
     fn waiting(&self) -> usize {
         self.tables.len() + self.blobs.len() + self.files.len() + self.trash.len()
+    }
+
+    /// Tables and blob files that nobody reads, and their bytes.
+    fn unread(&self) -> (usize, u64) {
+        let tables = self.tables.iter();
+        let tables = tables.filter(|(_, f)| Arc::strong_count(f) == 1);
+        let blobs = self.blobs.iter().filter(|blob| !blob.is_read());
+        let sizes = tables.map(|(_, f)| f.size).chain(blobs.map(|b| b.bytes));
+        sizes.fold((0, 0), |sum, bytes| (sum.0 + 1, sum.1 + bytes))
+    }
+
+    /// Tables in line for their deletion, or to be written over, and their bytes.
+    fn in_line(&self) -> (usize, u64) {
+        let files = self.trash.iter().chain(&self.spares);
+        files.fold((0, 0), |sum, (.., bytes)| (sum.0 + 1, sum.1 + bytes))
     }
 
     /// Takes out the spares that are more than `most` bytes: the newest stay.
@@ -158,12 +188,18 @@ impl ObsoleteFiles {
         self.waiting.store(retired.waiting(), Ordering::Release);
     }
 
-    /// Takes a blob file that no current version lists; `readers` are the versions that may.
-    pub(crate) fn retire_blob(&self, number: FileNo, path: PathBuf, readers: Vec<Weak<Version>>) {
+    /// Takes a blob file of so many bytes that no current version lists; `readers` are the versions
+    /// that may.
+    pub(crate) fn retire_blob(
+        &self,
+        (number, path, bytes): (FileNo, PathBuf, u64),
+        readers: Vec<Weak<Version>>,
+    ) {
         let mut retired = self.retired.lock();
         retired.blobs.push(RetiredBlob {
             number,
             path,
+            bytes,
             readers,
         });
         self.waiting.store(retired.waiting(), Ordering::Release);
@@ -253,11 +289,30 @@ impl ObsoleteFiles {
         tables + others.map(|(_, _, bytes)| bytes).sum::<u64>()
     }
 
-    /// Bytes of the tables without readers that are still there.
+    /// Bytes of the tables and blob files without readers that are still there, but for those that
+    /// stay because deletions are off.
     pub(crate) fn unread_bytes(&self) -> u64 {
         let retired = self.retired.lock();
-        let files = retired.trash.iter().chain(&retired.spares);
-        files.map(|(_, _, bytes)| bytes).sum()
+        let unread = match retired.disabled {
+            0 => retired.unread().1,
+            _ => 0,
+        };
+        unread + retired.in_line().1
+    }
+
+    /// Tables and blob files that would go, were deletions not off.
+    pub(crate) fn kept(&self) -> Option<KeptFiles> {
+        let retired = self.retired.lock();
+        if retired.disabled == 0 {
+            return None;
+        }
+        let (unread, in_line) = (retired.unread(), retired.in_line());
+        Some(KeptFiles {
+            files: unread.0 + in_line.0,
+            bytes: unread.1 + in_line.1,
+            calls: retired.disabled,
+            since_us: retired.disabled_since_us,
+        })
     }
 
     /// Stops deletions until [`ObsoleteFiles::enable`] was called as often, and writing over. What
@@ -265,7 +320,11 @@ impl ObsoleteFiles {
     pub(crate) fn disable(&self) {
         let _alone = self.purging.lock();
         let _too = self.recycling.lock();
-        self.retired.lock().disabled += 1;
+        let mut retired = self.retired.lock();
+        if retired.disabled == 0 {
+            retired.disabled_since_us = self.env.clock.now_us();
+        }
+        retired.disabled += 1;
     }
 
     /// Takes one [`ObsoleteFiles::disable`] back; true when deletions are on again.

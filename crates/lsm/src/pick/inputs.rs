@@ -48,8 +48,13 @@ impl<'a> Context<'a> {
             moment,
             targets,
             weights: Weights::of(version),
-            space: SpaceUse::of(version, policy),
+            space: None,
         }
+    }
+
+    /// Sets the space of the tree against its bound, as its assessment has it.
+    pub(super) fn in_space(self, space: Option<SpaceUse>) -> Self {
+        Context { space, ..self }
     }
 
     /// For what a user asks for: the tree is to be in shape, whatever writers do.
@@ -68,7 +73,8 @@ impl<'a> Context<'a> {
             reads: ReadDemand::default(),
             beside: 0,
         };
-        Context::new(version, policy, targets, busy, moment)
+        let space = SpaceUse::of(version, policy);
+        Context::new(version, policy, targets, busy, moment).in_space(space)
     }
 }
 

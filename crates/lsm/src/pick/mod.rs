@@ -59,7 +59,7 @@ pub fn pick_assessed(
         CompactionStyle::Fifo => fifo::pick,
         CompactionStyle::None => return None,
     };
-    let cx = Context::new(version, policy, targets, busy, moment);
+    let cx = Context::new(version, policy, targets, busy, moment).in_space(assessment.space);
     let usual = || picker(&cx).or_else(|| for_reads::pick(&cx));
     let mut plan = match &cx.space {
         None => usual()?,

@@ -3,6 +3,7 @@
 use super::hidden::HiddenLimits;
 use super::known::KnownDeletions;
 use crate::merge_operator::MergeOperator;
+use esker_format::blob::BlobIndex;
 use esker_format::{KeyOrder, Seq, timestamp};
 use esker_status::{Error, Result};
 use std::sync::Arc;
@@ -14,15 +15,20 @@ pub trait ValueResolver: Send + Sync {
     fn blob(&self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()>;
 }
 
-/// For families without blob files: a blob index is an error.
+/// For readers of tables alone: a value in a blob file is an error.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoBlobs;
 
 impl ValueResolver for NoBlobs {
-    fn blob(&self, _user_key: &[u8], _index: &[u8], _out: &mut Vec<u8>) -> Result<()> {
-        Err(Error::not_supported(
-            "a blob index where blob files are not readable",
+    fn blob(&self, _user_key: &[u8], index: &[u8], _out: &mut Vec<u8>) -> Result<()> {
+        let place = match BlobIndex::decode(index)? {
+            BlobIndex::Blob { file, offset, .. } => format!("offset {offset} of blob file {file}"),
+            BlobIndex::InlinedTtl { .. } => "an index of RocksDB's stacked BlobDB".to_owned(),
+        };
+        Err(Error::not_supported(format!(
+            "the value is at {place}, which a reader of tables alone does not read"
         ))
+        .with_hint("read the key through its database"))
     }
 }
 

@@ -252,6 +252,16 @@ fn the_linter_names_contradictions_and_is_silent_about_defaults() {
         ),
         ("num_levels=1", "num_levels", Severity::Error),
         (
+            "enable_blob_files=true;min_blob_size=40;enable_blob_garbage_collection=true",
+            "min_blob_size",
+            Severity::Advice,
+        ),
+        (
+            "enable_blob_files=true;min_blob_size=4096",
+            "enable_blob_garbage_collection",
+            Severity::Advice,
+        ),
+        (
             "bottommost_compression_opts={level=9}",
             "bottommost_compression_opts",
             Severity::Advice,
@@ -274,6 +284,16 @@ fn the_linter_names_contradictions_and_is_silent_about_defaults() {
             severity == Severity::Error,
             "{list}"
         );
+    }
+    // Something collects the garbage, and the values are worth it.
+    for collects in [
+        "enable_blob_garbage_collection=true",
+        "max_space_amplification_percent=130",
+    ] {
+        let mut family = FamilyOptions::default();
+        let list = format!("enable_blob_files=true;min_blob_size=4096;{collects}");
+        family.set_list(&list).expect("valid");
+        assert_eq!(lint(&db, [("default", &family)]), [], "{collects}");
     }
     let refused = FamilyOptions {
         enable_blob_direct_write: true,
