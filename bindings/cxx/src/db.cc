@@ -71,12 +71,12 @@ Status DB::ResetStats() {
 }
 
 Status DB::EnableAutoCompaction(const std::vector<ColumnFamilyHandle*>& families) {
-  Status status;
+  Status last;
   for (ColumnFamilyHandle* family : families) {
-    status = SetOptions(family, {{"disable_auto_compactions", "false"}});
-    if (!status.ok()) break;
+    const Status status = SetOptions(family, {{"disable_auto_compactions", "false"}});
+    if (!status.ok()) last = status;
   }
-  return status;
+  return last;
 }
 
 Status DB::CreateColumnFamilies(const ColumnFamilyOptions& options,

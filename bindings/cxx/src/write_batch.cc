@@ -1,5 +1,8 @@
 #include "rocksdb/write_batch.h"
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "convert.h"
 #include "rocksdb/utilities/write_batch_with_index.h"
 
@@ -98,6 +101,15 @@ WriteBatch& WriteBatch::operator=(const WriteBatch& other) {
 }
 
 WriteBatch& WriteBatch::operator=(WriteBatch&& other) noexcept {
+  if (indexed_ != nullptr) {
+    // The index could not follow: keys of other families are known by number alone.
+    if (other.Count() != 0) {
+      std::fputs("rocksdb: a batch is assigned to that of a WriteBatchWithIndex\n", stderr);
+      std::abort();
+    }
+    indexed_->Clear();
+    return *this;
+  }
   other.EskerHandle();
   std::swap(handle_, other.handle_);
   std::swap(is_own_, other.is_own_);

@@ -1,5 +1,5 @@
-// What programs for RocksDB 6 use, as MyRocks does: calls and options by their old names and
-// forms, and what of them is refused.
+// Tests of what programs for RocksDB 6 use, as MyRocks does: calls and options by their old names
+// and forms, and what of them is refused.
 
 #include <fstream>
 #include <memory>
@@ -138,7 +138,7 @@ void Batches() {
   std::string value;
   CHECK_OK(db->Get(ReadOptions(), "b", &value));
   CHECK(value == "2");
-  shown->Clear();
+  *shown = WriteBatch();
   std::string none;
   CHECK(indexed.GetFromBatch(DBOptions(), "a", &none).IsNotFound());
   CHECK(shown->Count() == 0 && copy.Count() == 3);
@@ -177,7 +177,7 @@ void Logs() {
 void Refused() {
   std::shared_ptr<PersistentCache> persistent;
   const Status status =
-      NewPersistentCache(Env::Default(), "/tmp", 1 << 20, nullptr, false, &persistent);
+      NewPersistentCache(Env::Default(), Fresh("cxx_rocksdb6_cache"), 1 << 20, nullptr, false, &persistent);
   CHECK(status.IsNotSupported() && persistent == nullptr);
   Options options = Creating();
   BlockBasedTableOptions table;

@@ -443,10 +443,9 @@ fn what_keeps_more_than_a_bound_on_space_is_named() {
     fill(4);
     compact();
     let text = long();
-    assert!(
-        text.starts_with("deletions are off for 7 s, by 1 checkpoints"),
-        "{text}"
-    );
+    assert!(text.starts_with("deletions are off for "), "{text}");
+    assert!(text.contains(" s, by 1 checkpoints"), "{text}");
+    assert!(bytes_of(&text, "deletions are off for") >= 7, "{text}");
     assert!(bytes_of(&text, "obsolete files of") > 3_000_000, "{text}");
     assert!(text.trim_end().ends_with(passes), "{text}");
     db.enable_file_deletions(false);

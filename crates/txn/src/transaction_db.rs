@@ -137,7 +137,8 @@ impl TransactionDb {
     }
 
     /// The transactions that were prepared when the database was opened and have not been given
-    /// out: each is to be committed or rolled back. Their keys are locked.
+    /// out: each is to be committed or rolled back. Their keys are locked. A key that two of them
+    /// wrote past its lock is locked until the first of them ends.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {

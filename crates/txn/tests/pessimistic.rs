@@ -595,6 +595,11 @@ fn prepared_transactions_that_wrote_one_key_past_its_lock_come_back() -> Result<
     let mut found = db.prepared_transactions()?;
     assert_eq!(found.len(), 2);
     found.sort_by(|a, b| a.name().cmp(b.name()));
+    // A found transaction locks as others do: it gets no lock that another one holds.
+    let mut other = db.begin();
+    other.put("held", "v")?;
+    locked_out(found[0].get_for_update("held").map(drop));
+    other.rollback()?;
     for txn in &mut found {
         locked_out(db.put(txn.name(), "other"));
         txn.commit()?;

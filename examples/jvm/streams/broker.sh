@@ -1,7 +1,7 @@
 # A real KRaft broker on a port of its own and the topics of Counts, for scripts here. Sourced after
-# `profile` and `library` are set. Sets `library`, `work`, `classpath`, `broker` and `quiet_log`, and
-# ends everything in `pids` when the script ends. Its directories stay where `keep` is set; `words`
-# is another number of words than 500.
+# `profile` and `library` are set. Sets `library`, `work`, `classpath`, `broker` and `quiet_log`,
+# and ends everything in `pids` when the script ends. Its directories stay where `keep` is set;
+# `words` is another number of words than 500.
 name=streams
 version=4.1.1
 . bindings/jni/tests/suite.sh

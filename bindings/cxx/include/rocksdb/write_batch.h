@@ -113,7 +113,7 @@ class WriteBatch : public WriteBatchBase {
   friend class WriteBatchWithIndex;
   bool Has(int kind) const;
 
-  // What the batch with an index has when it is read, if this one shows it.
+  // A copy of the batch with an index, made when it is read, if this one shows it.
   mutable void* handle_;
   bool is_own_ = true;
   // The batch with an index that this one shows: it takes the changes.

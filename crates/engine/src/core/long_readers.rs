@@ -36,8 +36,8 @@ enum Holder {
     Iterators(u64),
     /// A snapshot, by its number.
     Snapshot(u64),
-    /// Calls that turned deletions off, since when.
-    NoDeletions(u64),
+    /// Calls that turned deletions off.
+    NoDeletions,
 }
 
 /// A reader, or readers of the same view, that hold much.
@@ -98,7 +98,7 @@ impl LongReader {
                  the tree), for at least {age} s, made by thread{threads}{bound}",
                 self.threads.len()
             ),
-            Holder::NoDeletions(_) => format!(
+            Holder::NoDeletions => format!(
                 "deletions are off for {age} s, by {} checkpoints, backups or calls of \
                  disable_file_deletions: {} obsolete files of {bytes} bytes stay ({percent} % of \
                  all trees){bound}",
@@ -234,12 +234,13 @@ impl Core {
             .collect();
         let now_us = self.services.env.clock.now_us();
         Some(LongReader {
-            holder: Holder::NoDeletions(kept.since_us),
+            holder: Holder::NoDeletions,
             family: String::new(),
             bytes: kept.bytes,
             tree: looked.iter().map(|(tree, _)| tree).sum(),
             age_us: now_us.saturating_sub(kept.since_us),
-            room: looked.iter().filter_map(|(_, room)| *room).min(),
+            // Where one family has no bound, the files may be all its own.
+            room: looked.iter().map(|(_, room)| *room).sum(),
             threads: Vec::new(),
             kept: (kept.files, kept.calls),
         })

@@ -77,9 +77,13 @@ impl Trees {
             let assessed = family.newest_assessment();
             assessed.is_some_and(|assessed| assessed.tree.space.is_some())
         };
-        let families = self.families.all().into_iter().filter(is_bounded);
+        let mut families = self.families.all();
+        families.retain(is_bounded);
+        if families.is_empty() {
+            return;
+        }
+        let waiting = self.obsolete_files.unread_bytes();
         for family in families {
-            let waiting = self.obsolete_files.unread_bytes();
             family.drain.set_waiting_to_go(waiting);
         }
     }

@@ -61,9 +61,9 @@ pub(crate) struct KeptFiles {
     /// Tables and blob files.
     pub(crate) files: usize,
     pub(crate) bytes: u64,
-    /// How often deletions were turned off.
+    /// Number of calls that turned deletions off.
     pub(crate) calls: usize,
-    /// When they were turned off first, by the clock.
+    /// Time of the first of them, by the clock.
     pub(crate) since_us: u64,
 }
 
@@ -289,8 +289,8 @@ impl ObsoleteFiles {
         tables + others.map(|(_, _, bytes)| bytes).sum::<u64>()
     }
 
-    /// Bytes of the tables and blob files without readers that are still there, but for those that
-    /// stay because deletions are off.
+    /// Bytes of the tables and blob files without readers that are still there. Where deletions are
+    /// off, those in line for deletion and spares alone.
     pub(crate) fn unread_bytes(&self) -> u64 {
         let retired = self.retired.lock();
         let unread = match retired.disabled {

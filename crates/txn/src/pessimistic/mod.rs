@@ -79,9 +79,18 @@ pub(crate) struct Pessimistic {
     name: Vec<u8>,
     /// It stands in the register of names.
     registered: bool,
-    /// It was prepared before the database was opened. Keys that it had not locked may be locked by
-    /// another such transaction: it goes on without them.
-    is_found: bool,
+    /// It was prepared before the database was opened and takes its keys back. Those that it had
+    /// not locked may be locked by another such transaction: it goes on without them.
+    is_restoring: bool,
+}
+
+/// The time that a transaction with these options waits for a row lock.
+fn lock_timeout_us(shared: &TransactionDbState, options: &TransactionOptions) -> i64 {
+    let timeout_ms = match options.lock_timeout {
+        t if t < 0 => shared.options.transaction_lock_timeout,
+        t => t,
+    };
+    timeout_ms.saturating_mul(1000)
 }
 
 impl Pessimistic {
@@ -94,9 +103,16 @@ impl Pessimistic {
         let mut found = Self::with_id(shared, &TransactionOptions::default(), id);
         found.name = name;
         found.registered = true;
-        found.is_found = true;
+        found.is_restoring = true;
         found.request.timeout_us = 0;
         found
+    }
+
+    /// Ends the restoration: it locks as others do, and is prepared.
+    pub(crate) fn end_restoration(&mut self) {
+        self.is_restoring = false;
+        self.request.timeout_us = lock_timeout_us(&self.shared, &TransactionOptions::default());
+        self.end_prepare(true);
     }
 
     fn with_id(shared: &Arc<TransactionDbState>, options: &TransactionOptions, id: u64) -> Self {
@@ -118,15 +134,11 @@ impl Pessimistic {
         if expires_us > 0 {
             shared.locks.add_expirable(id, &ticket.state);
         }
-        let timeout_ms = match options.lock_timeout {
-            t if t < 0 => shared.options.transaction_lock_timeout,
-            t => t,
-        };
         let depth = usize::try_from(options.deadlock_detect_depth).unwrap_or(0);
         let request = Request {
             transaction: id,
             expires_us,
-            timeout_us: timeout_ms.saturating_mul(1000),
+            timeout_us: lock_timeout_us(shared, options),
             detect_depth: options.deadlock_detect.then_some(depth),
         };
         Pessimistic {
@@ -138,7 +150,7 @@ impl Pessimistic {
             has_recovery_batch: options.use_only_the_last_commit_time_batch_for_recovery,
             name: Vec::new(),
             registered: false,
-            is_found: false,
+            is_restoring: false,
         }
     }
 
@@ -226,7 +238,7 @@ impl Pessimistic {
         let locks = &self.shared.locks;
         if known.is_none() || is_upgrade {
             match locks.lock(&self.request, family.id(), key, touch.exclusive) {
-                Err(e) if self.is_found && e.kind() == ErrorKind::TimedOut => return Ok(None),
+                Err(e) if self.is_restoring && e.kind() == ErrorKind::TimedOut => return Ok(None),
                 locked => locked?,
             }
         }

@@ -100,7 +100,7 @@ impl Transaction {
     pub(crate) fn restore(&mut self, batch: &WriteBatch) -> Result<()> {
         self.rebuild_from_batch(batch)?;
         if let TxnMode::Pessimistic(p) = &mut self.kind {
-            p.end_prepare(true);
+            p.end_restoration();
         }
         Ok(())
     }

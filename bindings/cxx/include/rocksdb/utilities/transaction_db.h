@@ -29,7 +29,7 @@ struct TransactionOptions {
 #include "rocksdb/fields/TransactionOptions.inc"
 };
 
-// What the application guarantees of a batch.
+// Guarantees of the application about a batch.
 struct TransactionDBWriteOptimizations {
   // No transaction changes the same keys at the same time: no lock is taken.
   bool skip_concurrency_control = false;

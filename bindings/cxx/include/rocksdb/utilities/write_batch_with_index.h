@@ -47,7 +47,8 @@ class WriteBatchWithIndex : public WriteBatchBase {
   }
   Status PutLogData(const Slice& blob) override;
   void Clear() override;
-  // The same changes, without the index: what one takes is in the other. It lives as long.
+  // A view of the changes without the index: what one takes is in the other. It lives as long.
+  // Nothing may be assigned to it but an empty batch; else the process ends with a message.
   WriteBatch* GetWriteBatch() override;
   void SetSavePoint() override;
   Status RollbackToSavePoint() override;

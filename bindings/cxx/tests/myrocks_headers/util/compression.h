@@ -1,4 +1,4 @@
-// What MyRocks asks of RocksDB's sources about kinds of compression.
+// Answers to what MyRocks asks of RocksDB's sources about kinds of compression.
 #pragma once
 
 #include <algorithm>

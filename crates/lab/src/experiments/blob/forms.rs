@@ -38,7 +38,7 @@ fn by_flag(spec: EngineSpec) -> EngineSpec {
     }
 }
 
-/// What the options of an engine say about blob files.
+/// The value of the option `enable_blob_files` of an engine.
 fn value(spec: &EngineSpec) -> Option<&str> {
     let parts = spec.options().split(';').rev();
     let mut named = parts.filter_map(|part| {

@@ -95,7 +95,7 @@ struct CellLine {
 }
 
 impl CellLine {
-    /// How far the ratio is from what it has to reach; below 1 it does not.
+    /// The ratio against what it has to reach; below 1 it does not.
     fn margin(&self) -> f64 {
         let least = self.gate.map(|gate| match self.aim {
             Aim::Less => 1.0 / gate,
@@ -106,7 +106,12 @@ impl CellLine {
 
     /// Tells whether the gate is missed in the two digits that are printed.
     fn is_lost(&self) -> bool {
-        self.gate.is_some() && self.margin() < 0.995
+        let printed = |ratio: f64| (ratio * 100.0).round();
+        let turned = printed(self.turned(self.ratio.median));
+        self.gate.is_some_and(|gate| match self.aim {
+            Aim::Less => turned > printed(gate),
+            _ => turned < printed(gate),
+        })
     }
 
     /// Lost gates, then what is worse without a gate, then the rest; the largest loss first.
@@ -273,7 +278,7 @@ fn size_of(chain: &str) -> u64 {
     digits.unwrap_or(0)
 }
 
-/// How many gates an engine holds, and which it loses.
+/// The number of gates that an engine holds, and those that it loses.
 fn sentence(name: &str, base: &str, lines: &[CellLine], doubts: &[String]) -> String {
     let gated = lines.iter().filter(|line| line.gate.is_some()).count();
     let lost: Vec<String> = lines

@@ -9,7 +9,7 @@ use crate::{Failure, Result};
 
 /// The benchmark that overwrites; a flush and a wait for compactions follow it.
 pub(super) const BENCHMARK: &str = "overwrite";
-/// How many benchmarks that are.
+/// The number of these benchmarks.
 const PARTS: usize = 3;
 
 /// Operations a second of the time until debts are paid.
