@@ -2,7 +2,7 @@
 //! [`Store`]; readers hold what they use.
 
 use super::services::Services;
-use crate::family::{Family, FamilySet};
+use crate::family::FamilySet;
 use crate::observe::TableFileDeletion;
 use crate::store::Store;
 use crate::tree::blobs::Blobs;
@@ -68,24 +68,6 @@ impl Trees {
             self.tables.forget(*number);
         }
         self.tell_deleted(&purged);
-        self.note_waiting_to_go();
-    }
-
-    /// Tells families with a bound on their space how much waits to be deleted.
-    fn note_waiting_to_go(&self) {
-        let is_bounded = |family: &Arc<Family>| {
-            let assessed = family.newest_assessment();
-            assessed.is_some_and(|assessed| assessed.tree.space.is_some())
-        };
-        let mut families = self.families.all();
-        families.retain(is_bounded);
-        if families.is_empty() {
-            return;
-        }
-        let waiting = self.obsolete_files.unread_bytes();
-        for family in families {
-            family.drain.set_waiting_to_go(waiting);
-        }
     }
 
     /// Creates the file of a table of about `bytes`, in place of an obsolete one where there is
