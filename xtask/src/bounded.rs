@@ -118,15 +118,20 @@ impl Program {
     }
 }
 
+/// The number before the first `word` of `text`.
+fn number_before(text: &str, word: &str) -> Option<f64> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let at = words.iter().position(|w| *w == word)?;
+    words.get(at.checked_sub(1)?)?.parse().ok()
+}
+
 /// The figures of a run; `budget` is the line of a LOG.
 fn read(output: &Output, budget: &str) -> io::Result<BoundedRun> {
     let text = String::from_utf8_lossy(&output.stdout);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let before = |name: &str| {
-        let at = words.iter().position(|w| *w == name)?;
-        words.get(at.checked_sub(1)?)?.parse::<f64>().ok()
-    };
-    match (before("operations"), before("KB")) {
+    match (
+        number_before(&text, "operations"),
+        number_before(&text, "KB"),
+    ) {
         (Some(rate), Some(resident)) if output.status.success() => Ok(BoundedRun {
             rate,
             resident: resident as u64 * 1024,

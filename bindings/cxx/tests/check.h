@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
 
+#include "rocksdb/db.h"
 #include "rocksdb/options.h"
 #include "rocksdb/status.h"
 
@@ -40,4 +42,12 @@ inline rocksdb::Options Creating() {
   rocksdb::Options options;
   options.create_if_missing = true;
   return options;
+}
+
+// A database that opens.
+inline std::unique_ptr<rocksdb::DB> Opened(const rocksdb::Options& options,
+                                           const std::string& path) {
+  std::unique_ptr<rocksdb::DB> db;
+  CHECK_OK(rocksdb::DB::Open(options, path, &db));
+  return db;
 }

@@ -27,12 +27,6 @@ using namespace rocksdb;  // NOLINT
 
 namespace {
 
-std::unique_ptr<DB> Opened(const Options& options, const std::string& path) {
-  std::unique_ptr<DB> db;
-  CHECK_OK(DB::Open(options, path, &db));
-  return db;
-}
-
 std::string Value(DB* db, const std::string& key, const ReadOptions& options = ReadOptions()) {
   std::string value;
   const Status status = db->Get(options, key, &value);

@@ -24,12 +24,6 @@ using namespace rocksdb;  // NOLINT
 
 namespace {
 
-std::unique_ptr<DB> Opened(const Options& options, const std::string& path) {
-  std::unique_ptr<DB> db;
-  CHECK_OK(DB::Open(options, path, &db));
-  return db;
-}
-
 const BlockBasedTableOptions& TableOf(const ColumnFamilyOptions& options) {
   return *options.table_factory->GetOptions<BlockBasedTableOptions>();
 }

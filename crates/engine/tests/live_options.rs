@@ -4,15 +4,14 @@
 mod common;
 
 use common::numbered::{all, forward, key};
-use common::until;
+use common::{Ahead, until};
 use esker::env::{Clock, Env, Executor, JoinHandle};
 use esker::observe::{Statistics, Ticker};
 use esker::options::BottommostLevelCompaction;
 use esker::{CompactRangeOptions, Db, IngestOptions, Options, ReadOptions, Result, SstFileWriter};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// The threads of the system; keeps the names by which they were asked for.
 #[derive(Debug)]
@@ -324,35 +323,11 @@ fn what_holds_much_is_named() {
     assert_eq!(long(), "");
 }
 
-/// The background looks for holders of space every ten seconds: this clock makes them pass.
-#[derive(Debug)]
-struct Ahead {
-    real: Arc<dyn Clock>,
-    by_us: AtomicU64,
-}
-
-impl Clock for Ahead {
-    fn now_us(&self) -> u64 {
-        self.real.now_us() + self.by_us.load(Ordering::Relaxed)
-    }
-    fn now_ns(&self) -> u64 {
-        self.now_us() * 1000
-    }
-    fn unix_us(&self) -> u64 {
-        self.real.unix_us() + self.by_us.load(Ordering::Relaxed)
-    }
-    fn sleep(&self, duration: Duration) {
-        self.real.sleep(duration);
-    }
-}
-
 #[test]
 fn what_keeps_more_than_a_bound_on_space_is_named() {
     let mut env = Env::in_memory();
-    let clock = Arc::new(Ahead {
-        real: Arc::clone(&env.clock),
-        by_us: AtomicU64::new(0),
-    });
+    // The background looks for holders of space every ten seconds: the clock makes them pass.
+    let clock = Ahead::of(&env);
     env.clock = Arc::clone(&clock) as Arc<dyn Clock>;
     let blobs = "enable_blob_files=true;min_blob_size=100";
     let db = Db::open("/db", options(&env, blobs)).expect("opens");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::until;
+use common::{Ahead, until};
 use esker::env::{Clock, Env};
 use esker::observe::{CompactionInfo, EventListener};
 use esker::{
@@ -10,7 +10,7 @@ use esker::{
     Options, Result,
 };
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -79,28 +79,6 @@ impl EventListener for Ended {
     }
 }
 
-/// A clock that the test moves on.
-#[derive(Debug)]
-struct Ahead {
-    real: Arc<dyn Clock>,
-    by_us: AtomicU64,
-}
-
-impl Clock for Ahead {
-    fn now_us(&self) -> u64 {
-        self.real.now_us() + self.by_us.load(Ordering::SeqCst)
-    }
-    fn now_ns(&self) -> u64 {
-        self.real.now_ns() + self.by_us.load(Ordering::SeqCst) * 1_000
-    }
-    fn unix_us(&self) -> u64 {
-        self.real.unix_us()
-    }
-    fn sleep(&self, duration: Duration) {
-        self.real.sleep(duration);
-    }
-}
-
 /// A database whose one slot for compactions has a merge from level 2 to level 3 that yields to one
 /// of level 0.
 struct Yielding {
@@ -119,10 +97,7 @@ impl Yielding {
     fn begin(holds_level0: bool) -> Result<Self> {
         let (hold, ended) = (Arc::new(Hold::default()), Arc::new(Ended::default()));
         let mut env = Env::in_memory();
-        let clock = Arc::new(Ahead {
-            real: Arc::clone(&env.clock),
-            by_us: AtomicU64::new(0),
-        });
+        let clock = Ahead::of(&env);
         env.clock = Arc::clone(&clock) as Arc<dyn Clock>;
         let mut options = Options::new().create_if_missing(true).env(env).set_all(
             "max_background_jobs=2;disable_auto_compactions=true;compression=kNoCompression;\

@@ -15,7 +15,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -177,11 +176,8 @@ impl Run {
 
     /// Fails if obsolete tables stay. A job that ends may hold them for a moment.
     fn has_live_tables_alone(&self) {
-        let began = Instant::now();
-        while tables(&self.at()) != self.live() && began.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        assert_eq!(tables(&self.at()), self.live());
+        let are_alone = || tables(&self.at()) == self.live();
+        common::until("the live tables alone", are_alone);
     }
 
     fn live(&self) -> BTreeSet<String> {

@@ -3,7 +3,7 @@
 //! Memory of the group is sampled ten times a second: anonymous memory alone, since the page cache
 //! fills whatever it may.
 
-use super::{ControlGroup, beyond, command_in};
+use super::{ControlGroup, beyond, command_in, number_before};
 use crate::Findings;
 use std::io;
 use std::path::Path;
@@ -33,18 +33,12 @@ fn run_once(
     let output = command.stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     print!("{text}");
-    let rate = operations(&text).unwrap_or_else(|| 1.0 / begin.elapsed().as_secs_f64());
+    let rate = number_before(&text, "operations");
+    let rate = rate.unwrap_or_else(|| 1.0 / begin.elapsed().as_secs_f64());
     Ok(CommandRun {
         status: output.status,
         rate,
     })
-}
-
-/// The number before the first word "operations".
-fn operations(text: &str) -> Option<f64> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let at = words.iter().position(|word| *word == "operations")?;
-    words.get(at.checked_sub(1)?)?.parse().ok()
 }
 
 /// The number behind the first of `names` in `file`: lines of a name and a number.
@@ -160,8 +154,8 @@ mod tests {
     #[test]
     fn the_rate_stands_before_its_word() {
         let text = "state RUNNING\n1200 operations a second, 9000 in 7.5 s\n";
-        assert_eq!(operations(text), Some(1200.0));
-        assert_eq!(operations("operations"), None);
+        assert_eq!(number_before(text, "operations"), Some(1200.0));
+        assert_eq!(number_before("operations", "operations"), None);
     }
 
     #[test]

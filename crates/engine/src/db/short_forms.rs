@@ -2,7 +2,6 @@
 
 use super::{BoundFamily, Db};
 use crate::family::{Family, FamilyHandle};
-use crate::observe::{HistogramId, OperationKind};
 use crate::options::{FamilyOptions, Options, ReadOptions, WriteOptions};
 use crate::read::get::PointRead;
 use esker_status::{Error, Result};
@@ -83,20 +82,13 @@ impl Db {
     /// Returns whether `key` is in `family`, which is counted as a read without bytes of a blob.
     fn is_present(&self, family: &Family, key: &[u8]) -> Result<bool> {
         let (reads, options) = (self.reads(), ReadOptions::default());
-        let recorded = reads.operations.begin_read();
-        let found = (|| {
-            let _timed = reads.timed(HistogramId::DbGet);
-            let view = family.view_guard();
-            let seq = reads.read_seq(&view, None)?;
-            let read = PointRead::new(reads, family, &options).of_presence();
-            let value = read.run(&view, key, seq)?.into_value()?;
-            reads.count_get(value.as_deref().map(<[u8]>::len));
-            Ok(value.is_some())
-        })();
-        if let Some(start) = recorded {
-            reads.end_read(OperationKind::Get, start, Some(family));
-        }
-        found
+        let _timed = reads.timed_get(family);
+        let view = family.view_guard();
+        let seq = reads.read_seq(&view, None)?;
+        let read = PointRead::new(reads, family, &options).of_presence();
+        let value = read.run(&view, key, seq)?.into_value()?;
+        reads.count_get(value.as_deref().map(<[u8]>::len));
+        Ok(value.is_some())
     }
 
     /// The first entry of the default family.

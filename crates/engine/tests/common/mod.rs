@@ -149,6 +149,38 @@ impl Clock for SetClock {
     }
 }
 
+/// A clock that the test moves on.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    real: Arc<dyn Clock>,
+    pub(crate) by_us: AtomicU64,
+}
+
+impl Ahead {
+    /// A clock that begins with that of `env`.
+    pub(crate) fn of(env: &Env) -> Arc<Ahead> {
+        Arc::new(Ahead {
+            real: Arc::clone(&env.clock),
+            by_us: AtomicU64::new(0),
+        })
+    }
+}
+
+impl Clock for Ahead {
+    fn now_us(&self) -> u64 {
+        self.real.now_us() + self.by_us.load(Ordering::SeqCst)
+    }
+    fn now_ns(&self) -> u64 {
+        self.real.now_ns() + self.by_us.load(Ordering::SeqCst) * 1_000
+    }
+    fn unix_us(&self) -> u64 {
+        self.real.unix_us() + self.by_us.load(Ordering::SeqCst)
+    }
+    fn sleep(&self, duration: Duration) {
+        self.real.sleep(duration);
+    }
+}
+
 /// Copies the files of `from` to the new directory `to` as a kill at this moment would leave them,
 /// LOCK left out.
 pub(crate) fn copy_dir(env: &Env, from: &Path, to: &Path) {
