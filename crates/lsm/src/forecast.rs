@@ -105,6 +105,8 @@ pub struct Forecast {
     random: u64,
     /// The zone of the load that writers are paced by.
     paced: Zone,
+    /// Bytes in memtables.
+    beside: u64,
 }
 
 /// The tree that readers find on average, summed.
@@ -192,6 +194,7 @@ impl Forecast {
             seen: ReadShape::default(),
             random: 0x9e37_79b9_7f4a_7c15,
             paced: Zone::Near,
+            beside: 0,
         }
     }
 
@@ -385,7 +388,7 @@ impl Forecast {
                 },
                 paced: if self.settles { Zone::Calm } else { self.paced },
                 reads: ReadDemand::default(),
-                beside: 0,
+                beside: self.beside,
             };
             let Some(plan) = pick(&self.version, &self.policy, &self.busy, moment) else {
                 return Ok(());

@@ -11,14 +11,15 @@
 //!   as there are at most, and a merge into the last level shows how many. It costs the keys alone
 //!   where values are in blob files, and moves none.
 //!
-//! Jobs have the last quarter of the room for themselves: writers stop before, and a job that finds
-//! room never waits for them. Pure functions of a version and the options.
+//! Jobs have a part of the room for themselves: writers stop before it. It is as large as the next
+//! merge of the runs above the oldest, which takes them together with what memtables bring: what
+//! writers have filled up a merge can always relieve. Pure functions of a version and the options.
 
 use crate::file::FileMeta;
 use crate::load::{StallTrigger, Zone};
 use crate::policy::{CompactionStyle, Policy};
 use crate::version::{BlobFile, TreeBlob, Version};
-use esker_format::FileNo;
+use esker_format::{FileNo, Level};
 use esker_status::seeded::{Bug, seeded};
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub struct SpaceUse {
     pub garbage: u64,
     /// Bytes that newer runs may hide.
     pub hidden: u64,
+    /// Bytes of the runs above the oldest that one merge takes together, and may write.
+    pub upper_runs: u64,
     /// Bytes that all may take.
     pub bound: u64,
 }
@@ -132,6 +135,7 @@ impl SpaceUse {
             taken,
             garbage,
             hidden: taken.saturating_sub(garbage).saturating_sub(live),
+            upper_runs: upper_runs(version, policy.compaction_style),
             bound: bound(live, percent, policy),
         })
     }
@@ -148,11 +152,13 @@ impl SpaceUse {
         self.bound.saturating_sub(taken)
     }
 
-    /// The load of the space, for writers: of three quarters of the room. Running plans count as
-    /// far as they take more than the rest.
+    /// The load of the space, for writers: of the room without the reserve of jobs. Running plans
+    /// count as far as they take more than that.
     pub fn load(&self, beside: u64, running: u64) -> f64 {
         let room = self.bound.saturating_sub(self.live) as f64;
-        let reserve = room * (1.0 - Zone::Near.begin());
+        let merge = self.upper_runs.saturating_add(beside) as f64;
+        let (least, most) = (1.0 - Zone::Near.begin(), Zone::Near.begin());
+        let reserve = merge.clamp(room * least, room * most);
         let running = (running as f64 - reserve).max(0.0);
         let beyond = (self.taken - self.live).saturating_add(beside) as f64 + running;
         let trigger = StallTrigger {
@@ -174,6 +180,18 @@ impl SpaceUse {
         let is_near = Zone::of(self.load(beside, 0)) >= Zone::Near;
         is_near && self.hidden > 0 && self.hidden >= self.garbage
     }
+}
+
+/// Bytes of the runs above the oldest that one merge takes together: level 0 of a leveled tree and
+/// its base; all such runs of a universal one.
+fn upper_runs(version: &Version, style: CompactionStyle) -> u64 {
+    let deepest = version.deepest_level().unwrap_or(Level::L0);
+    let mut sorted = (1..deepest.0).map(|l| version.level(Level(l)).bytes());
+    let below = match style {
+        CompactionStyle::Level => sorted.find(|bytes| *bytes > 0).unwrap_or(0),
+        _ => sorted.sum(),
+    };
+    version.level(Level::L0).bytes().saturating_add(below)
 }
 
 /// Bytes that a tree may take of which so many are alive. As many memtables as start a merge, and

@@ -1,8 +1,8 @@
 //! `ESKER_MEMORY`: one budget of memory for all databases and caches of the process.
 //!
 //! `512M` is a number of bytes (K, M, G, T are powers of 1024). `25%` is a part of what the process
-//! may use ([`MemoryLimit`]), and `auto` is half of it, less the heap of a Java machine first; both
-//! are read again once a minute. A value that cannot be read refuses the open: a program that was
+//! may use ([`MemoryLimit`]), and `auto` is half of it, less the heap of a Java machine and what it
+//! needs beside it first; both are read again once a minute. A value that cannot be read refuses the open: a program that was
 //! to be bounded must not run without a bound. Thread-safety: any thread; the first open decides.
 
 use crate::switches::switches;
@@ -14,6 +14,8 @@ use esker_sync::{Arc, OnceLock};
 
 /// The least budget: below it memtables and caches are of no use.
 const LEAST: u64 = 16 << 20;
+/// Memory of a Java machine beside its heap: code, classes, threads, and its collector's tables.
+const BESIDE_HEAP: u64 = 64 << 20;
 
 /// A value of the variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +68,11 @@ impl MemorySwitch {
             MemorySwitch::Percent(percent) => {
                 u64::try_from(u128::from(limit) * u128::from(percent) / 100).unwrap_or(limit)
             }
-            MemorySwitch::Auto => limit.saturating_sub(heap) / 2,
+            MemorySwitch::Auto => {
+                let rest = limit.saturating_sub(heap);
+                let beside = if heap > 0 { BESIDE_HEAP } else { 0 };
+                (rest.saturating_sub(beside) / 2).max(LEAST.min(rest / 2))
+            }
         }
     }
 }
@@ -87,7 +93,12 @@ impl LimitSource {
                 let limit = MemoryLimit::read()
                     .map_err(|e| format!("ESKER_MEMORY: the limit of the process: {e}"))?;
                 let heap = match (self.switch, self.heap) {
-                    (MemorySwitch::Auto, 1..) => format!(", less the Java heap of {}", self.heap),
+                    (MemorySwitch::Auto, 1..) => {
+                        format!(
+                            ", less the Java heap of {} and what it needs beside",
+                            self.heap
+                        )
+                    }
                     _ => String::new(),
                 };
                 let source = format!(" of {} in {}{heap}", limit.bytes, limit.source.display());
@@ -227,8 +238,11 @@ mod tests {
     #[test]
     fn parts_of_a_limit() {
         assert_eq!(MemorySwitch::Auto.bytes_of(1000, 0), 500);
-        assert_eq!(MemorySwitch::Auto.bytes_of(1000, 400), 300);
-        assert_eq!(MemorySwitch::Auto.bytes_of(1000, 4000), 0);
+        let auto = |limit: u64, heap: u64| MemorySwitch::Auto.bytes_of(limit << 20, heap << 20);
+        assert_eq!(auto(256, 64), 64 << 20);
+        assert_eq!(auto(256, 160), 16 << 20, "no less than the least");
+        assert_eq!(auto(20, 10), 5 << 20, "nor more than half");
+        assert_eq!(auto(1000, 4000), 0);
         assert_eq!(MemorySwitch::Percent(25).bytes_of(1000, 400), 250);
         assert_eq!(MemorySwitch::Percent(100).bytes_of(u64::MAX, 0), u64::MAX);
         let tight = LimitSource {

@@ -11,12 +11,16 @@
 //! 0 down. Left out are merges within level 0 and those of universal trees, all of whose tables are
 //! at level 0: they are all that such a tree has.
 //!
+//! Where the space of a tree is bounded, writers stop until a merge has made room: each one that
+//! relieves the load is in the high class.
+//!
 //! A thread stays in its class: niceness cannot be taken back without privileges.
 
 use crate::family::Family;
 use crate::options::CompactionStyle;
 use esker_env::{Executor, JoinHandle};
 use esker_format::Level;
+use esker_lsm::pick::urgency::relieves_load;
 use esker_lsm::plan::{Plan, PlanKind};
 use esker_status::Result;
 
@@ -36,7 +40,8 @@ impl ThreadClass {
             && plan.start_level() == Level::L0
             && plan.output_level > Level::L0
             && family.options.load().compaction_style == CompactionStyle::Level;
-        if takes_level0_down {
+        let makes_room = || family.is_space_bounded() && relieves_load(plan.urgency);
+        if takes_level0_down || makes_room() {
             ThreadClass::High
         } else {
             ThreadClass::Low

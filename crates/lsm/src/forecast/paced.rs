@@ -5,7 +5,7 @@
 //! the pace leaves them of it. Two memtables may wait to be flushed. What it leaves out: the time
 //! that writes take, syncs, and other families.
 
-use super::{Forecast, Workload, WriteOrder};
+use super::{Forecast, RunningCompaction, Workload, WriteOrder};
 use crate::assessment::Assessment;
 use crate::load::{Load, StallTriggers, Zone};
 use crate::pace::{Pace, Reading, WriterLimits};
@@ -52,6 +52,8 @@ pub struct Second {
     pub load: Load,
     /// The mean load that writers are paced by.
     pub mean_load: f64,
+    /// The most bytes that tables took meanwhile, those that are being written included.
+    pub taken: f64,
 }
 
 /// A compaction that runs.
@@ -135,13 +137,15 @@ impl PacedForecast {
         let mut out = Vec::new();
         for second in 0..seconds {
             let (mut written, mut stopped, mut paced) = (0.0, 0.0, 0.0);
+            let mut taken: f64 = 0.0;
             for step in 0..steps {
                 let now_us = ((second * steps + step) as f64 * STEP_S * 1e6) as u64;
                 let now = self.reading(now_us);
                 let rate = self.pace.limit(&now, &limits, FIRST_DRAIN).bytes_per_s;
                 self.tree.paced = Zone::of(self.pace.load());
                 let runs = self.triggers.level0.load(now.tables as f64);
-                let is_stopped = Zone::of(runs) == Zone::Stop;
+                let is_full = now.is_compacting && Zone::of(now.space) == Zone::Stop;
+                let is_stopped = is_full || Zone::of(runs) == Zone::Stop;
                 let rate = if is_stopped { 0.0 } else { rate };
                 let brought = (rate.min(self.machine.offered) * STEP_S).min(memtable - self.filled);
                 self.filled += brought;
@@ -149,7 +153,9 @@ impl PacedForecast {
                 stopped += f64::from(u8::from(brought <= 0.0)) * STEP_S;
                 paced += f64::from(u8::from(rate < self.machine.offered)) * STEP_S;
                 self.flush()?;
+                self.tree.beside = self.beside();
                 self.compact(now_us)?;
+                taken = taken.max(self.taken());
             }
             self.assess();
             out.push(Second {
@@ -159,9 +165,35 @@ impl PacedForecast {
                 tables: self.assessment.tables,
                 load: self.assessment.load,
                 mean_load: self.pace.load(),
+                taken,
             });
         }
         Ok(out)
+    }
+
+    /// Bytes in memtables.
+    fn beside(&self) -> u64 {
+        let waiting = self.waiting.len() as u64 * self.tree.load.flush_bytes;
+        waiting + self.filled as u64
+    }
+
+    /// Bytes of all tables, with what flushes and compactions have written.
+    fn taken(&self) -> f64 {
+        let memtable = self.tree.load.flush_bytes as f64;
+        let flushed = self.waiting.front().map_or(0.0, |left| memtable - left);
+        let written = |job: &RunningCompaction| {
+            let (_, first) = job.plan.files().next()?;
+            let done = self.merges.get(&first.number)?.done;
+            Some(job.plan.room_needed() as f64 * done)
+        };
+        let merged: f64 = self.tree.running.iter().filter_map(written).sum();
+        self.tree.version.bytes() as f64 + flushed + merged
+    }
+
+    /// Bytes that running compactions may write.
+    fn projected_output(&self) -> u64 {
+        let jobs = self.tree.running.iter();
+        jobs.map(|job| job.plan.room_needed()).sum()
     }
 
     /// Looks at the tree again if it has changed: each change makes a file, but for moves, which
@@ -190,6 +222,9 @@ impl PacedForecast {
             drained: self.drained as u64,
             is_compacting: !self.merges.is_empty(),
             debt: tree.pending_compaction_bytes,
+            space: (tree.space.as_ref()).map_or(0.0, |space| {
+                space.load(self.beside(), self.projected_output())
+            }),
             ..Reading::default()
         };
         for (merge, relief) in self.merges.values().filter_map(|m| Some((m, m.relief?))) {

@@ -629,10 +629,6 @@ impl Admission {
                     check_callback(family)?;
                     self.check_wait(health, options)?;
                     self.wait_stopped(family, held);
-                    if family.is_space_bounded() {
-                        // Jobs give space back while they run, and when files are deleted.
-                        self.refresh(family);
-                    }
                     continue;
                 }
                 (ControllerState::Paced, cause) => cause,
@@ -671,5 +667,9 @@ impl Admission {
             let is_over = || self.closing.load(Ordering::Acquire);
             family.gate.wait_stopped(is_over);
         });
+        if family.is_space_bounded() {
+            // A job's end, which sets the gate, comes before its files are gone: nothing may follow.
+            self.refresh(family);
+        }
     }
 }

@@ -143,3 +143,55 @@ fn writers_that_compactions_keep_up_with_go_freely() -> Result<()> {
     }
     Ok(())
 }
+
+/// A bound in percent, and the trees that it holds for: MB of keys and of a memtable.
+const BOUNDED: &[(u32, u64, u64)] = &[
+    (130, 400, 8),
+    (130, 1_600, 8),
+    (150, 1_600, 16),
+    (130, 6_400, 64),
+    (115, 6_400, 16),
+];
+
+#[test]
+fn overloaded_trees_keep_within_the_bound_on_their_space() -> Result<()> {
+    for style in [CompactionStyle::Level, CompactionStyle::Universal] {
+        for &(percent, mb, memtable) in BOUNDED {
+            for speed in [40.0, 600.0] {
+                bounded_forecast(style, (percent, mb, memtable), speed)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn bounded_forecast(
+    style: CompactionStyle,
+    (percent, mb, memtable): (u32, u64, u64),
+    speed: f64,
+) -> Result<()> {
+    let machine = Machine {
+        offered: 400.0 * MB,
+        compaction: speed * MB,
+        flush: 250.0 * MB,
+        jobs: 3,
+    };
+    let policy = Policy {
+        max_space_amplification_percent: percent,
+        ..policy(style, memtable * MIB)
+    };
+    let mut store = PacedForecast::new(policy, mb * MIB / ENTRY_BYTES, machine)?;
+    let alive = store.tree().version.bytes() as f64;
+    let seconds = store.run(200)?;
+    let most = seconds.iter().map(|s| s.taken).fold(0.0, f64::max) * 100.0 / alive;
+    let stopped = seconds.iter().map(|s| s.stopped).sum::<f64>();
+    let told = format!(
+        "{style:?}, {mb} MB in memtables of {memtable}, {speed} MB/s, {percent} %: \
+         at most {most:.1} %, {:.1} MB/s, stopped {stopped:.1} s, write amplification {:.2}",
+        mean(seconds.iter().map(|s| s.written / MB)),
+        store.tree().write_amplification(),
+    );
+    println!("{told}");
+    assert!(most <= f64::from(percent) && stopped < 40.0, "{told}");
+    Ok(())
+}
