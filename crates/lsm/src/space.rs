@@ -156,7 +156,10 @@ impl SpaceUse {
     /// count as far as they take more than that.
     pub fn load(&self, beside: u64, running: u64) -> f64 {
         let room = self.bound.saturating_sub(self.live) as f64;
-        let merge = self.upper_runs.saturating_add(beside) as f64;
+        let mut merge = self.upper_runs.saturating_add(beside) as f64;
+        if seeded(Bug::SpaceReserveTooSmall) {
+            merge = 0.0;
+        }
         let (least, most) = (1.0 - Zone::Near.begin(), Zone::Near.begin());
         let reserve = merge.clamp(room * least, room * most);
         let running = (running as f64 - reserve).max(0.0);

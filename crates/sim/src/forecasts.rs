@@ -1,11 +1,12 @@
 //! Writers in front of trees of numbers: the real load, pace and pickers on a machine that is too
 //! slow, or fast enough, in counted time.
 //!
-//! Beside them, plans of trees whose space is bounded (`space_plans`).
+//! Beside them, writers of a tree whose space is bounded, and plans of such trees (`space_plans`).
 //!
 //! Rules, whatever the options: nobody stands still; the zone that is told is that of RocksDB's
 //! triggers; the tree settles between the slowdown and the stop, with room on both sides; writers
-//! that compactions keep up with have no pace. Deterministic by its seed.
+//! that compactions keep up with have no pace; a tree takes no more than its bound. Deterministic by
+//! its seed.
 
 use crate::model::judge::{Violation, ViolationKind};
 use crate::rng::Rng;
@@ -13,7 +14,7 @@ use crate::run::{Counts, Failure, RunPart};
 use crate::space_plans;
 use esker_lsm::forecast::paced::{Machine, PacedForecast, Second};
 use esker_lsm::load::{StallTriggers, Zone};
-use esker_lsm::pick::Policy;
+use esker_lsm::pick::{CompactionStyle, Policy};
 use esker_status::Result;
 
 /// Trees of a seed whose space is bounded.
@@ -113,6 +114,56 @@ impl Shape {
     }
 }
 
+/// Bytes of an entry of a forecast, at least.
+const ENTRY: u64 = 400;
+/// Seconds of the forecast of a bounded tree.
+const BOUNDED_SECONDS: usize = 60;
+
+/// Bytes of a tree that is overwritten under a bound on its space; the rule that it breaks.
+fn broken_bound(seed: u64) -> Result<Option<String>> {
+    let mut rng = Rng::new(seed);
+    let memtable = (4 << 20) << rng.below(3);
+    let percent = 115 + rng.below(60) as u32;
+    let trigger = 4;
+    let policy = Policy {
+        compaction_style: if rng.one_in(2) {
+            CompactionStyle::Level
+        } else {
+            CompactionStyle::Universal
+        },
+        write_buffer_size: memtable,
+        target_file_size_base: memtable,
+        max_bytes_for_level_base: trigger * memtable,
+        level0_file_num_compaction_trigger: trigger as u32,
+        max_space_amplification_percent: percent,
+        ..Policy::default()
+    };
+    let machine = Machine {
+        offered: 400e6,
+        compaction: (30 + rng.below(300)) as f64 * 1e6,
+        flush: 250e6,
+        jobs: 2 + rng.index(3),
+    };
+    // A smaller tree may pass its bound for a moment: one merge takes the room of it.
+    let least = 3 * trigger * memtable * 100 / u64::from(percent - 100) / ENTRY;
+    let keys = least + rng.below(4_000_000);
+    let mut store = PacedForecast::new(policy.clone(), keys, machine)?;
+    let alive = store.tree().version().bytes();
+    let room = alive * u64::from(percent - 100) / 100;
+    let seconds = store.run(BOUNDED_SECONDS)?;
+    let most = seconds.iter().map(|s| s.taken).fold(0.0, f64::max);
+    let told = || {
+        format!(
+            "{:.1} % of {} MB, {percent} % allowed, memtables of {} MB, {:?}, {machine:?}",
+            most * 100.0 / alive as f64,
+            alive >> 20,
+            memtable >> 20,
+            policy.compaction_style
+        )
+    };
+    Ok((most > (alive + room) as f64).then(told))
+}
+
 /// One forecast; the rule that it breaks.
 pub fn turn(seed: u64, counts: &mut Counts) -> Vec<Failure> {
     counts.forecast_seconds += SECONDS as u64;
@@ -122,6 +173,7 @@ pub fn turn(seed: u64, counts: &mut Counts) -> Vec<Failure> {
         Err(e) => Some(e.to_string()),
     };
     let text = broken.map(|what| format!("{what}: {shape:?}"));
+    let text = text.or_else(|| broken_bound(seed).unwrap_or_else(|e| Some(e.to_string())));
     let trees = seed.wrapping_mul(TREES)..=seed.wrapping_mul(TREES).saturating_add(TREES - 1);
     let text = text.or_else(|| {
         trees

@@ -187,6 +187,8 @@ catalogue! {
         "A bound on space does not count the garbage in blob files.";
     SpaceForgetsRunning, "space-forgets-running", Forecasts, Tables,
         "A bound on space does not count what running compactions write.";
+    SpaceReserveTooSmall, "space-reserve-too-small", Forecasts, Tables,
+        "Writers leave no room for the next merge under a bound on space.";
     YieldNeverResumes, "yield-never-resumes", Schedules, Tables,
         "A merge that gave its slot away never takes it back.";
     CloseBesideJobs, "close-beside-jobs", Model, Threads,

@@ -361,11 +361,6 @@ impl CompactionJob {
             };
             statistics::compacted(&core.services, family, plan, work, &counters);
         }
-        if family.is_space_bounded() {
-            // What waits for its deletion takes space as well.
-            core.trees.delete_obsolete_files();
-            self.rewrite.progress.ends_writing();
-        }
         core.writes.admission.refresh(family);
         did.elapsed_us = took_us;
         core.trees

@@ -474,6 +474,7 @@ pub(crate) fn release(jobs: &mut Jobs, family: &Family, ticket: Ticket) {
 pub(crate) fn run(core: &Arc<Core>, job: Job) {
     match job {
         Job::Flush(task) => {
+            let _reader = core.trees.obsolete_files.job_begins();
             // Who waits for it was told when it was dropped.
             if flush::run_in_line(core, task).is_err() {
                 super::tell_failure(&core.background);
@@ -499,10 +500,17 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
                 let _unnoticed = compact::run_plan(core, &family, &plan);
                 return;
             }
+            let reader = core.trees.obsolete_files.job_begins();
             let done = compact::run_plan(core, &family, &plan);
+            drop(reader);
             // The thread that waits for the job deletes what it read.
             let ended = EndedPlan::of(&plan, ticket, began_us);
             drop(plan);
+            if family.is_space_bounded() {
+                // Until its inputs are gone, the next plan has to count what it wrote.
+                core.trees.delete_obsolete_files();
+                core.writes.admission.refresh(&family);
+            }
             finish_compaction(core, &family, ended, done);
         }
     }

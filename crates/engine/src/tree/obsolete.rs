@@ -53,6 +53,40 @@ struct RetiredBlob {
     bytes: u64,
     /// The versions that may list it.
     readers: Vec<Weak<Version>>,
+    /// The newest job when it was retired.
+    job: u64,
+}
+
+/// A table that no current version lists.
+#[derive(Debug)]
+struct RetiredTable {
+    paths: Arc<TablePaths>,
+    file: Arc<FileMeta>,
+    /// The newest job when it was retired.
+    job: u64,
+}
+
+impl RetiredTable {
+    fn is_read(&self) -> bool {
+        Arc::strong_count(&self.file) > 1
+    }
+}
+
+/// A job that keeps the files of its version from going until it ends.
+#[derive(Debug)]
+pub(crate) struct VersionReader<'a> {
+    files: &'a ObsoleteFiles,
+    job: u64,
+}
+
+impl Drop for VersionReader<'_> {
+    fn drop(&mut self) {
+        self.files
+            .retired
+            .lock()
+            .jobs
+            .retain(|job| *job != self.job);
+    }
 }
 
 /// Obsolete files that stay because deletions are off.
@@ -76,7 +110,7 @@ impl RetiredBlob {
 
 #[derive(Debug, Default)]
 struct RetiredFiles {
-    tables: Vec<(Arc<TablePaths>, Arc<FileMeta>)>,
+    tables: Vec<RetiredTable>,
     /// Blob files, with the versions that list them.
     blobs: Vec<RetiredBlob>,
     /// Logs, MANIFESTs: they have no readers once they are retired.
@@ -90,6 +124,10 @@ struct RetiredFiles {
     logs: Vec<PathBuf>,
     /// How many of them are kept.
     most_logs: usize,
+    /// Jobs that run, by the order in which they began.
+    jobs: Vec<u64>,
+    /// The newest job.
+    newest_job: u64,
     /// While above 0, nothing is deleted.
     disabled: usize,
     /// Since when, by the clock.
@@ -103,11 +141,25 @@ impl RetiredFiles {
 
     /// Tables and blob files that nobody reads, and their bytes.
     fn unread(&self) -> (usize, u64) {
-        let tables = self.tables.iter();
-        let tables = tables.filter(|(_, f)| Arc::strong_count(f) == 1);
-        let blobs = self.blobs.iter().filter(|blob| !blob.is_read());
-        let sizes = tables.map(|(_, f)| f.size).chain(blobs.map(|b| b.bytes));
-        sizes.fold((0, 0), |sum, bytes| (sum.0 + 1, sum.1 + bytes))
+        self.sum(|is_read, _| !is_read)
+    }
+
+    /// Those that nobody reads, or that a running job keeps: it began before they were retired.
+    fn unread_but_by_jobs(&self) -> (usize, u64) {
+        let first = self.jobs.first().copied().unwrap_or(u64::MAX);
+        self.sum(|is_read, job| !is_read || job >= first)
+    }
+
+    fn sum(&self, is_wanted: impl Fn(bool, u64) -> bool) -> (usize, u64) {
+        let tables = self
+            .tables
+            .iter()
+            .map(|t| (t.is_read(), t.job, t.file.size));
+        let blobs = self.blobs.iter().map(|b| (b.is_read(), b.job, b.bytes));
+        let all = tables
+            .chain(blobs)
+            .filter(|(read, job, _)| is_wanted(*read, *job));
+        all.fold((0, 0), |sum, (.., bytes)| (sum.0 + 1, sum.1 + bytes))
     }
 
     /// Tables in line for their deletion, or to be written over, and their bytes.
@@ -183,8 +235,14 @@ impl ObsoleteFiles {
         tables: impl IntoIterator<Item = Arc<FileMeta>>,
     ) {
         let mut retired = self.retired.lock();
-        let tables = tables.into_iter().map(|f| (Arc::clone(paths), f));
-        retired.tables.extend(tables);
+        let job = retired.newest_job;
+        retired
+            .tables
+            .extend(tables.into_iter().map(|file| RetiredTable {
+                paths: Arc::clone(paths),
+                file,
+                job,
+            }));
         self.waiting.store(retired.waiting(), Ordering::Release);
     }
 
@@ -196,11 +254,13 @@ impl ObsoleteFiles {
         readers: Vec<Weak<Version>>,
     ) {
         let mut retired = self.retired.lock();
+        let job = retired.newest_job;
         retired.blobs.push(RetiredBlob {
             number,
             path,
             bytes,
             readers,
+            job,
         });
         self.waiting.store(retired.waiting(), Ordering::Release);
     }
@@ -284,17 +344,26 @@ impl ObsoleteFiles {
     /// Bytes of the tables that wait for their deletion.
     pub(crate) fn table_bytes(&self) -> u64 {
         let retired = self.retired.lock();
-        let tables: u64 = retired.tables.iter().map(|(_, f)| f.size).sum();
+        let tables: u64 = retired.tables.iter().map(|t| t.file.size).sum();
         let others = retired.trash.iter().chain(&retired.spares);
         tables + others.map(|(_, _, bytes)| bytes).sum::<u64>()
     }
 
-    /// Bytes of the tables and blob files without readers that are still there. Where deletions are
-    /// off, those in line for deletion and spares alone.
+    /// Notes that a job begins, which may keep the files of a version until it ends.
+    pub(crate) fn job_begins(&self) -> VersionReader<'_> {
+        let mut retired = self.retired.lock();
+        retired.newest_job += 1;
+        let job = retired.newest_job;
+        retired.jobs.push(job);
+        VersionReader { files: self, job }
+    }
+
+    /// Bytes of the tables and blob files that are still there without readers, or for running jobs
+    /// alone. Where deletions are off, those in line for deletion and spares.
     pub(crate) fn unread_bytes(&self) -> u64 {
         let retired = self.retired.lock();
         let unread = match retired.disabled {
-            0 => retired.unread().1,
+            0 => retired.unread_but_by_jobs().1,
             _ => 0,
         };
         unread + retired.in_line().1
@@ -386,7 +455,7 @@ impl ObsoleteFiles {
             }
             let (free, held): (Vec<_>, Vec<_>) = std::mem::take(&mut retired.tables)
                 .into_iter()
-                .partition(|(_, f)| Arc::strong_count(f) == 1);
+                .partition(|table| !table.is_read());
             retired.tables = held;
             let files = std::mem::take(&mut retired.files);
             let (read, unread): (Vec<_>, Vec<_>) = std::mem::take(&mut retired.blobs)
@@ -396,9 +465,9 @@ impl ObsoleteFiles {
             (free, unread, files)
         };
         let mut purged = PurgeReport::default();
-        for (paths, table) in tables {
-            let (number, path, bytes) = (table.number, paths.of(&table), table.size);
-            drop(table);
+        for RetiredTable { paths, file, .. } in tables {
+            let (number, path, bytes) = (file.number, paths.of(&file), file.size);
+            drop(file);
             if self.space.as_ref().is_some_and(|s| s.queues()) {
                 let mut retired = self.retired.lock();
                 retired.trash.push_back((number, path, bytes));
