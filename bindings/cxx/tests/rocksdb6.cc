@@ -1,6 +1,8 @@
 // Tests of what programs for RocksDB 6 use, as MyRocks does: calls and options by their old names
 // and forms, and what of them is refused.
 
+#include <cstdarg>
+#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -156,6 +158,23 @@ void OfTransactions() {
   CHECK(value == "2");
 }
 
+// A logger that passes its lines on and then uses the same arguments, as that of MyRocks does.
+class Twice : public Logger {
+ public:
+  explicit Twice(Logger* first) : first_(first) {}
+  using Logger::Logv;
+  void Logv(const char* format, va_list args) override {
+    first_->Logv(format, args);
+    char text[64];
+    std::vsnprintf(text, sizeof(text), format, args);
+    second = text;
+  }
+  std::string second;
+
+ private:
+  Logger* const first_;
+};
+
 void Logs() {
   const std::string path = Fresh("cxx_rocksdb6_log");
   std::shared_ptr<Logger> logger;
@@ -165,6 +184,10 @@ void Logs() {
   std::ifstream file(path + "/LOG");
   std::string line;
   CHECK(std::getline(file, line) && line.find("a line of 7") != std::string::npos);
+  Twice twice(logger.get());
+  Log(&twice, "%s and %d", "text", 8);
+  CHECK(twice.second == "text and 8");
+  CHECK(std::getline(file, line) && line.find("text and 8") != std::string::npos);
   CHECK(!CreateLoggerFromOptions("/dev/null/none", DBOptions(), &logger).ok());
 }
 

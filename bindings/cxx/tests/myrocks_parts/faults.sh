@@ -82,19 +82,33 @@ kept() {
     expect "$2: CHECK TABLE" OK "$found"
 }
 
-# full_disk_on NAME PLUGINS: the data is on a filesystem of 96 MB in memory; prints what happened.
+# ended DIRECTORY: waits for a server that is gone; how it went is in $went. The plugin ends it by
+# `abort` where the log cannot be written or data is damaged, and says so in its log before.
+ended() {
+    local dir=$1 status=0
+    { wait "$pid"; } 2>/dev/null || status=$?
+    if [ "$status" != 134 ] || grep -q 'got signal 11' "$dir/error.log" ||
+        ! grep -qE 'MyRocks: aborting|data corruption detected' "$dir/error.log"; then
+        echo "the server ended with status $status, and not as the plugin ends it:" >&2
+        grep -E 'ERROR|signal' "$dir/error.log" >&2
+        exit 1
+    fi
+    went='was ended by the plugin'
+}
+
+# full_disk_on NAME PLUGINS: the data is on a filesystem of 192 MB in memory; prints what happened.
 full_disk_on() {
-    local dir=$work/full-disk-$1 ended='went on'
+    local dir=$work/full-disk-$1 went='went on'
     local with=(--skip-innodb --default-storage-engine=ROCKSDB --rocksdb-flush-log-at-trx-commit=1
                 --rocksdb-override-cf-options='default={write_buffer_size=4m}')
     new_data "$dir"
     rm "$dir"/data/ib*
     mv "$dir/data" "$dir/seed"
     mkdir "$dir/data"
-    mount -t tmpfs -o size=96m esker "$dir/data"
+    mount -t tmpfs -o size=192m esker "$dir/data"
     cp -r "$dir/seed/." "$dir/data"
     # What goes away later to make room.
-    head -c 30M /dev/zero >"$dir/data/ballast"
+    head -c 120M /dev/zero >"$dir/data/ballast"
     launch "$dir" "$2" "${with[@]}"
     sql "$dir" -e 'CREATE TABLE a (n INT PRIMARY KEY, v BLOB, sum VARBINARY(32)) ENGINE=ROCKSDB;
         CREATE TABLE b (n INT PRIMARY KEY) ENGINE=ROCKSDB'
@@ -117,10 +131,10 @@ full_disk_on() {
             sleep 0.5
         done
     else
-        { wait "$pid"; } 2>/dev/null || ended="ended with status $?"
+        ended "$dir"
         # The plugin's default takes no log with a torn end, which a full disk may leave.
         if ! launch "$dir" "$2" "${with[@]}" 2>/dev/null; then
-            ended+=' and starts only with rocksdb_wal_recovery_mode=0'
+            went+=' and starts only with rocksdb_wal_recovery_mode=0'
             launch "$dir" "$2" "${with[@]}" --rocksdb-wal-recovery-mode=0
         fi
     fi
@@ -133,7 +147,7 @@ full_disk_on() {
     kept "$dir" "$1, after a restart"
     finish "$dir"
     umount "$dir/data"
-    echo "full disk, $1: $rows commits, then $first_error; the server $ended; nothing is lost"
+    echo "full disk, $1: $rows commits, then $first_error; the server $went; nothing is lost"
 }
 
 # full_disk runs in namespaces of its own, where it may mount.
@@ -153,7 +167,7 @@ full_disk() {
 
 # damage_on NAME PLUGINS
 damage_on() {
-    local dir=$work/damage-$1 file found whole said ended='went on'
+    local dir=$work/damage-$1 file found whole said went='went on'
     local with=(--skip-innodb --default-storage-engine=ROCKSDB)
     new_data "$dir"
     launch "$dir" "$2" "${with[@]}"
@@ -181,7 +195,7 @@ damage_on() {
         expect "$1: a table that is not damaged" 1000 "$found"
         finish "$dir"
     else
-        { wait "$pid"; } 2>/dev/null || ended="ended with status $?"
+        ended "$dir"
     fi
     cp "$dir/good" "$file"
     # The plugin's own mark that data was found damaged: it starts only once that is away.
@@ -192,7 +206,7 @@ damage_on() {
     found=$(sql "$dir" -N -e 'CHECK TABLE a, b' | cut -f 4 | sort -u)
     expect "$1: CHECK TABLE" OK "$found"
     finish "$dir"
-    echo "damage, $1: $said; the server $ended; nothing is lost with the file back"
+    echo "damage, $1: $said; the server $went; nothing is lost with the file back"
 }
 
 damage() {

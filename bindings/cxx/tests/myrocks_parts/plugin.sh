@@ -155,7 +155,12 @@ link() {
         "$work/lib/librocksdb.so.11" -lpthread
 }
 
-# prepare: fetches and builds. The plugin is compiled again where a header or the library is newer.
+# newer FILE DIRECTORY ...: a file of the directories is newer than FILE.
+newer() {
+    [ -n "$(find "${@:2}" -newer "$1" -type f)" ]
+}
+
+# prepare: fetches, and builds what is older than its sources.
 prepare() {
     fetch
     if [ -z "$library" ]; then
@@ -166,10 +171,11 @@ prepare() {
     fi
     mkdir -p "$work/lib"
     cp "$library/librocksdb.so" "$work/lib/librocksdb.so.11"
-    local built=$esker/ha_rocksdb.so
-    if [ ! -e "$built" ] ||
-        [ -n "$(find bindings/cxx crates/capi/include -newer "$built" -name '*.[hci]*')" ]; then
+    local built=$esker/ha_rocksdb.so objects=$work/objects
+    if [ ! -e "$objects/complete" ] || newer "$objects/complete" bindings/cxx/include \
+        bindings/cxx/tests/myrocks_headers crates/capi/include; then
         compile -c
-        link
+        touch "$objects/complete"
     fi
+    if [ ! -e "$built" ] || newer "$built" "$objects" bindings/cxx/src; then link; fi
 }
