@@ -226,7 +226,7 @@ class TransactionImpl : public Transaction {
     ReadHandle read(options);
     auto* handle = rocksdb_transaction_create_iterator_cf(handle_, read.get(), ToC(family));
     if (handle == nullptr) return NewErrorIterator(Status::InvalidArgument("no such family"));
-    return NewHandleIterator(handle);
+    return NewHandleIterator(handle, options);
   }
 
   Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value,

@@ -25,7 +25,7 @@ SQL
 # kills_load ROUND CLIENT: the transactions of a client in a round. What they select after their
 # commit acknowledges it. Accounts are taken in order, so that no client waits in a circle.
 kills_load() {
-    echo 'SET rocksdb_lock_wait_timeout = 1000, innodb_lock_wait_timeout = 1000;'
+    echo 'SET rocksdb_lock_wait_timeout = 1000;'
     awk -v round="$1" -v client="$2" 'BEGIN {
         srand(round * 100 + client)
         for (i = 0; i < 2000; i++) {
