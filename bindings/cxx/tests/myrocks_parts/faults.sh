@@ -86,7 +86,7 @@ kept() {
 # `abort` where the log cannot be written or data is damaged, and says so in its log before.
 ended() {
     local dir=$1 status=0
-    { wait "$pid"; } 2>/dev/null || status=$?
+    reap || status=$?
     if [ "$status" != 134 ] || grep -q 'got signal 11' "$dir/error.log" ||
         ! grep -qE 'MyRocks: aborting|data corruption detected' "$dir/error.log"; then
         echo "the server ended with status $status, and not as the plugin ends it:" >&2

@@ -23,8 +23,10 @@ SQL
 }
 
 # kills_load ROUND CLIENT: the transactions of a client in a round. What they select after their
-# commit acknowledges it. Accounts are taken in order, so that no client waits in a circle.
+# commit acknowledges it. Accounts are taken in order, so that no client waits in a circle, and
+# without snapshots, which conflict with what others commit.
 kills_load() {
+    echo 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;'
     echo 'SET rocksdb_lock_wait_timeout = 1000;'
     awk -v round="$1" -v client="$2" 'BEGIN {
         srand(round * 100 + client)

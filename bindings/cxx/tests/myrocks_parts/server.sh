@@ -46,6 +46,7 @@ launch() {
         if ! kill -0 "$pid" 2>/dev/null; then break; fi
         sleep 0.1
     done
+    if ! kill -0 "$pid" 2>/dev/null; then reap || true; fi
     echo "mariadbd does not start; its log is $dir/error.log" >&2
     tail -n 20 "$dir/error.log" >&2
     return 1
@@ -59,10 +60,22 @@ sql() {
         test "$@"
 }
 
+# reap: waits for the server's end, and has its status.
+reap() {
+    local status=0 others=() other
+    { wait "$pid"; } 2>/dev/null || status=$?
+    # Its number may be another process's from now on.
+    for other in "${servers[@]}"; do
+        if [ "$other" != "$pid" ]; then others+=("$other"); fi
+    done
+    servers=("${others[@]}")
+    return "$status"
+}
+
 # finish DIRECTORY: shuts the server down.
 finish() {
     sql "$1" -e shutdown || true
-    if ! wait "$pid"; then
+    if ! reap; then
         echo "mariadbd failed; its log is $1/error.log" >&2
         tail -n 30 "$1/error.log" >&2
         return 1
@@ -72,7 +85,7 @@ finish() {
 # slay: ends the server with SIGKILL.
 slay() {
     kill -9 "$pid"
-    wait "$pid" 2>/dev/null || true
+    reap || true
 }
 
 # expect WHAT WANTED GOT: fails where both differ.
