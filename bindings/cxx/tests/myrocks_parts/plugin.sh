@@ -170,7 +170,12 @@ prepare() {
         library=${CARGO_TARGET_DIR:-$PWD/target}/$folder
     fi
     mkdir -p "$work/lib"
-    cp "$library/librocksdb.so" "$work/lib/librocksdb.so.11"
+    local copy=$work/lib/librocksdb.so.11
+    # A server that runs keeps the file that it has.
+    if ! cmp -s "$library/librocksdb.so" "$copy"; then
+        cp "$library/librocksdb.so" "$copy.new"
+        mv "$copy.new" "$copy"
+    fi
     local built=$esker/ha_rocksdb.so objects=$work/objects
     if [ ! -e "$objects/complete" ] || newer "$objects/complete" bindings/cxx/include \
         bindings/cxx/tests/myrocks_headers crates/capi/include; then

@@ -49,6 +49,7 @@ const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut *mut c_char) = 
 const _: unsafe extern "C" fn(*mut rocksdb_cache_t, c_uchar) = esker_cache_set_strict_capacity_limit;
 const _: unsafe extern "C" fn(*const rocksdb_iterator_t) -> *const rocksdb_slice_t = esker_iter_entry;
 const _: unsafe extern "C" fn(*mut rocksdb_iterator_t, *const c_char, usize, *const c_char, usize) = esker_iter_set_bounds;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *const rocksdb_column_family_handle_t, *mut *mut c_char) = esker_sstfilewriter_set_family;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *const *const rocksdb_column_family_handle_t, *const *const rocksdb_ingestexternalfileoptions_t, *const usize, usize, *const *const c_char, *mut *mut c_char) = esker_ingest_external_files;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = esker_resume;
 const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, u32, *mut *mut c_char) = esker_backup_engine_delete_backup;
