@@ -19,7 +19,7 @@ impl DbIterator {
     /// }
     /// let mut it = db.iter_opt(
     ///     &db.default_family_handle(),
-    ///     esker::ReadOptions::new().range("a".."b"),
+    ///     esker::ReadOptions::new().lower("a").upper("b"),
     ///     None,
     /// );
     /// it.seek("c");
