@@ -180,7 +180,8 @@ Status BackupEngineReadOnly::Open(const BackupEngineOptions& options, Env* env,
 // Tables.
 
 struct SstFileWriter::Rep {
-  Rep(const EnvOptions& env_options, const Options& with, const Comparator* order)
+  Rep(const EnvOptions& env_options, const Options& with, const Comparator* order,
+      ColumnFamilyHandle* to)
       : options(NewOptions()),
         env(ToC(env_options)),
         handle(nullptr, rocksdb_sstfilewriter_destroy) {
@@ -190,6 +191,10 @@ struct SstFileWriter::Rep {
     if (order != nullptr) family.comparator = order;
     if (status.ok()) status = ToC(family, options.get());
     handle.reset(rocksdb_sstfilewriter_create(env.get(), options.get()));
+    if (to == nullptr || !status.ok()) return;
+    ErrorText error;
+    esker_sstfilewriter_set_family(handle.get(), ToC(to), error);
+    status = error.status();
   }
 
   OptionsHandle options;
@@ -200,12 +205,12 @@ struct SstFileWriter::Rep {
 };
 
 SstFileWriter::SstFileWriter(const EnvOptions& env_options, const Options& options,
-                             ColumnFamilyHandle*, bool, Env::IOPriority, bool)
-    : rep_(std::make_unique<Rep>(env_options, options, nullptr)) {}
+                             ColumnFamilyHandle* family, bool, Env::IOPriority, bool)
+    : rep_(std::make_unique<Rep>(env_options, options, nullptr, family)) {}
 SstFileWriter::SstFileWriter(const EnvOptions& env_options, const Options& options,
-                             const Comparator* order, ColumnFamilyHandle*, bool, Env::IOPriority,
-                             bool)
-    : rep_(std::make_unique<Rep>(env_options, options, order)) {}
+                             const Comparator* order, ColumnFamilyHandle* family, bool,
+                             Env::IOPriority, bool)
+    : rep_(std::make_unique<Rep>(env_options, options, order, family)) {}
 SstFileWriter::~SstFileWriter() = default;
 
 Status SstFileWriter::Open(const std::string& file_path) {

@@ -624,6 +624,9 @@ Status GetStringFromDBOptions(const ConfigOptions&, const DBOptions& options, st
 Status GetStringFromColumnFamilyOptions(const ConfigOptions&, const ColumnFamilyOptions& options,
                                         std::string* text) {
   *text = Print(options);
+  if (options.prefix_extractor != nullptr && !options.prefix_extractor->EskerText().empty()) {
+    *text += "prefix_extractor=" + options.prefix_extractor->EskerText() + ";";
+  }
   return Status::OK();
 }
 

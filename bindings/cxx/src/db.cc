@@ -528,7 +528,7 @@ Iterator* DBImpl::NewIterator(const ReadOptions& options, ColumnFamilyHandle* fa
   if (handle == nullptr) {
     return NewErrorIterator(Status::InvalidArgument("The database is closed, or has no family"));
   }
-  return NewHandleIterator(handle);
+  return NewHandleIterator(handle, options);
 }
 
 const Snapshot* DBImpl::GetSnapshot() {

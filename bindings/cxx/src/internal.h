@@ -89,7 +89,7 @@ class SnapshotImpl : public Snapshot {
 };
 
 // An iterator over what `handle` moves over; takes it over.
-Iterator* NewHandleIterator(rocksdb_iterator_t* handle);
+Iterator* NewHandleIterator(rocksdb_iterator_t* handle, const ReadOptions& options);
 // Gives the handle up; null for iterators of other kinds.
 rocksdb_iterator_t* ReleaseHandle(Iterator* iterator);
 

@@ -46,14 +46,19 @@ class FileLogger final : public Logger {
   }
 
  private:
+  // `args` stay as they are: a logger that passes its lines to this one goes on with them.
   static std::string Text(const char* format, va_list args) {
+    const int length = Format(nullptr, 0, format, args);
+    std::vector<char> text(length < 0 ? 1 : static_cast<size_t>(length) + 1, '\0');
+    Format(text.data(), text.size(), format, args);
+    return text.data();
+  }
+  static int Format(char* text, size_t size, const char* format, va_list args) {
     va_list again;
     va_copy(again, args);
-    const int length = std::vsnprintf(nullptr, 0, format, again);
+    const int length = std::vsnprintf(text, size, format, again);
     va_end(again);
-    std::vector<char> text(length < 0 ? 1 : static_cast<size_t>(length) + 1, '\0');
-    std::vsnprintf(text.data(), text.size(), format, args);
-    return text.data();
+    return length;
   }
 
   std::FILE* const file_;

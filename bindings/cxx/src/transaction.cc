@@ -57,8 +57,8 @@ Status Transaction::GetForUpdate(const ReadOptions& options, ColumnFamilyHandle*
                                  bool do_validate) {
   PinnableSlice found;
   Status status = GetForUpdate(options, family, key, &found, exclusive, do_validate);
-  if (value == nullptr && status.IsNotFound()) return Status::OK();
-  if (value != nullptr && status.ok()) value->assign(found.data(), found.size());
+  if (value == nullptr) return status.IsNotFound() ? Status::OK() : status;
+  if (status.ok()) value->assign(found.data(), found.size());
   return status;
 }
 
@@ -220,13 +220,15 @@ class TransactionImpl : public Transaction {
     auto* found = esker_transaction_get_for_update_cf(handle_, read.get(), ToC(family),
                                                       key.data(), key.size(), exclusive ? 1 : 0,
                                                       do_validate ? 1 : 0, error);
-    return Notified(PinValue(error, found, to));
+    const Status status = Notified(PinValue(error, found, to));
+    // Without a place for the value the lock is all that is asked for.
+    return value == nullptr && status.IsNotFound() ? Status::OK() : status;
   }
   Iterator* GetIterator(const ReadOptions& options, ColumnFamilyHandle* family) override {
     ReadHandle read(options);
     auto* handle = rocksdb_transaction_create_iterator_cf(handle_, read.get(), ToC(family));
     if (handle == nullptr) return NewErrorIterator(Status::InvalidArgument("no such family"));
-    return NewHandleIterator(handle);
+    return NewHandleIterator(handle, options);
   }
 
   Status Put(ColumnFamilyHandle* family, const Slice& key, const Slice& value,
@@ -426,6 +428,7 @@ class LockingDB final : public TransactionDB {
                                    value.data(), value.size(), error);
     return error.status();
   }
+  using TransactionDB::Write;
   Status Write(const WriteOptions& options, WriteBatch* updates) override {
     WriteHandle write(options);
     ErrorText error;

@@ -592,14 +592,16 @@ Iterator* WriteBatchWithIndex::NewIteratorWithBase(ColumnFamilyHandle* family, I
   if (handle == nullptr) {
     return NewErrorIterator(Status::NotSupported("a base iterator of the application's own"));
   }
-  ReadHandle read(options == nullptr ? ReadOptions() : *options);
+  static const ReadOptions none;
+  const ReadOptions& with = options == nullptr ? none : *options;
+  ReadHandle read(with);
   rocksdb_iterator_t* made =
       family == nullptr
           ? rocksdb_writebatch_wi_create_iterator_with_base_readopts(Indexed(handle_), handle,
                                                                      read.get())
           : rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
                 Indexed(handle_), handle, ToC(family), read.get());
-  return NewHandleIterator(made);
+  return NewHandleIterator(made, with);
 }
 
 }  // namespace ROCKSDB_NAMESPACE

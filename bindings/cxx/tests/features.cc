@@ -15,6 +15,7 @@
 #include "rocksdb/filter_policy.h"
 #include "rocksdb/iostats_context.h"
 #include "rocksdb/perf_context.h"
+#include "rocksdb/sst_file_writer.h"
 #include "rocksdb/user_defined_index.h"
 #include "rocksdb/utilities/checkpoint.h"
 #include "rocksdb/utilities/optimistic_transaction_db.h"
@@ -340,6 +341,13 @@ void Collected() {
     const TableProperties& table = *tables.begin()->second;
     CHECK(table.user_collected_properties.at("counts.puts") == "1");
     CHECK(table.user_collected_properties.at("counts.deletions") == "0");
+    // A file for a family: its collector is told which.
+    SstFileWriter writer(EnvOptions(), options, db->DefaultColumnFamily());
+    const std::string file = Fresh("cxx_collected_file");
+    CHECK_OK(writer.Open(file));
+    CHECK_OK(writer.Put("f", "1"));
+    CHECK_OK(writer.Finish());
+    CHECK_OK(db->IngestExternalFile({file}, IngestExternalFileOptions()));
     // A table with a deletion is compacted, although no trigger is reached.
     const int made = factory->made;
     CHECK_OK(db->Delete(WriteOptions(), "b"));

@@ -97,6 +97,10 @@ void Tracked(TransactionDB* db) {
   CHECK(txn->SingleDelete(family, "t", true).IsInvalidArgument());
   CHECK(txn->GetNumKeys() == 0);
   CHECK_OK(txn->GetForUpdate(ReadOptions(), "t", static_cast<std::string*>(nullptr)));
+  CHECK_OK(txn->GetForUpdate(ReadOptions(), db->DefaultColumnFamily(), "t",
+                             static_cast<PinnableSlice*>(nullptr)));
+  PinnableSlice pinned;
+  CHECK(txn->GetForUpdate(ReadOptions(), db->DefaultColumnFamily(), "t", &pinned).IsNotFound());
   CHECK_OK(txn->Put(family, "t", "1", true));
   CHECK(txn->GetNumKeys() == 1);
   // Written outside after the snapshot: a conflict, unless nobody looks.

@@ -169,6 +169,15 @@ impl Walk {
         }
     }
 
+    fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        match self {
+            Walk::Base(it) => it.set_bounds(lower, upper),
+            Walk::Versions(it) => it.set_bounds(lower, upper),
+            Walk::Merged(it) => it.set_bounds(lower, upper),
+            Walk::Failed(_) => {}
+        }
+    }
+
     fn refresh(&mut self) -> Result<()> {
         match self {
             Walk::Base(it) => it.refresh(None),
@@ -506,6 +515,27 @@ pub extern "C" fn rocksdb_iter_timestamp_slice(iter: *const rocksdb_iterator_t) 
 pub extern "C" fn esker_iter_entry(iterator: *const rocksdb_iterator_t) -> *const rocksdb_slice_t {
     const { assert!(size_of::<CurrentEntry>() == 2 * size_of::<rocksdb_slice_t>()) };
     given(iterator).map_or(ptr::null(), |it| (&raw const it.here).cast())
+}
+
+/// Sets the range that the iterator walks, from `lower` on and before `upper`; NULL is no bound. It
+/// reads what it was made over, and has to be placed again.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_iter_set_bounds(
+    iterator: *mut rocksdb_iterator_t,
+    lower: *const c_char,
+    lower_length: usize,
+    upper: *const c_char,
+    upper_length: usize,
+) {
+    let bound = |key: *const c_char, length| (!key.is_null()).then(|| bytes(key, length));
+    attempt((), || {
+        let at = exclusive(iterator)?;
+        at.walked.end();
+        at.here = CurrentEntry::NOWHERE;
+        at.iterator
+            .set_bounds(bound(lower, lower_length), bound(upper, upper_length));
+        Ok(())
+    });
 }
 
 #[unsafe(no_mangle)]

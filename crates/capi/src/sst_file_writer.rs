@@ -58,6 +58,24 @@ pub extern "C" fn rocksdb_sstfilewriter_create_with_comparator(
     rocksdb_sstfilewriter_create(env, io_options)
 }
 
+/// Makes the writer write files that are to go into `column_family` and into no other: collectors
+/// of table properties learn its number. Before a file is opened.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_sstfilewriter_set_family(
+    writer: *mut rocksdb_sstfilewriter_t,
+    column_family: *const rocksdb_column_family_handle_t,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, (), || {
+        let family = &shared(column_family)?.family;
+        let holder = exclusive(writer)?;
+        let taken = Err(Error::invalid_argument("the writer is taken apart"));
+        let before = std::mem::replace(&mut holder.writer, taken);
+        holder.writer = before.map(|w| w.for_family(family));
+        Ok(())
+    });
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_sstfilewriter_open(
     writer: *mut rocksdb_sstfilewriter_t,

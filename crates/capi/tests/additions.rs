@@ -90,6 +90,7 @@ fn null_is_an_invalid_argument() {
     );
     invalid(|e| esker_writebatch_assign(null_mut(), null(), e));
     invalid(|e| esker_reset_stats(null_mut(), e));
+    invalid(|e| esker_sstfilewriter_set_family(null_mut(), null(), e));
     invalid(|e| esker_writebatch_wi_pop_save_point(null_mut(), e));
     invalid(|e| {
         let (n, out) = (null(), null_mut());
@@ -247,6 +248,7 @@ fn the_entry_of_an_iterator_follows_it() {
     rocksdb_iter_next(it);
     assert!(!check());
     assert_eq!(esker_iter_entry(null()), null());
+    esker_iter_set_bounds(null_mut(), null(), 0, null(), 0);
     rocksdb_iter_destroy(it);
     rocksdb_close(db);
 }

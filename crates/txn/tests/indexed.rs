@@ -213,6 +213,12 @@ proptest! {
         let base_iter = db.iter_opt(&family, options.clone(), None);
         let mut it = batch.iter_over(base_iter, Some(&family), Some(&options));
         check_bounded(&mut it, &inside, &moves, &key(lower), &key(upper));
+        // An iterator that stood elsewhere, within other bounds.
+        let base_iter = db.iter_opt(&family, ReadOptions::default(), None);
+        let mut it = batch.iter_over(base_iter, Some(&family), None);
+        it.seek_to_last();
+        it.set_bounds(Some(&key(lower)), Some(&key(upper)));
+        check_bounded(&mut it, &inside, &moves, &key(lower), &key(upper));
 
         batch.write(&db, &WriteOptions::default()).expect("written");
         let mut written = db.iter();

@@ -15,7 +15,7 @@ pub type esker_deadlock_cb = Option<unsafe extern "C" fn(*mut c_void, usize, u64
 pub type esker_lock_cb = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const u64, usize, c_uchar)>;
 pub type esker_table_cb = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const rocksdb_table_properties_t)>;
 pub type esker_named_value_cb = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
-pub const ESKER_INTERFACE_VERSION: c_int = 5;
+pub const ESKER_INTERFACE_VERSION: c_int = 6;
 pub const esker_options_of_database: c_int = 0;
 pub const esker_options_of_family: c_int = 1;
 pub const esker_options_of_table: c_int = 2;
@@ -48,6 +48,8 @@ const _: unsafe extern "C" fn(*mut rocksdb_writebatch_t, *const rocksdb_writebat
 const _: unsafe extern "C" fn(*mut rocksdb_writebatch_wi_t, *mut *mut c_char) = esker_writebatch_wi_pop_save_point;
 const _: unsafe extern "C" fn(*mut rocksdb_cache_t, c_uchar) = esker_cache_set_strict_capacity_limit;
 const _: unsafe extern "C" fn(*const rocksdb_iterator_t) -> *const rocksdb_slice_t = esker_iter_entry;
+const _: unsafe extern "C" fn(*mut rocksdb_iterator_t, *const c_char, usize, *const c_char, usize) = esker_iter_set_bounds;
+const _: unsafe extern "C" fn(*mut rocksdb_sstfilewriter_t, *const rocksdb_column_family_handle_t, *mut *mut c_char) = esker_sstfilewriter_set_family;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *const *const rocksdb_column_family_handle_t, *const *const rocksdb_ingestexternalfileoptions_t, *const usize, usize, *const *const c_char, *mut *mut c_char) = esker_ingest_external_files;
 const _: unsafe extern "C" fn(*mut rocksdb_t, *mut *mut c_char) = esker_resume;
 const _: unsafe extern "C" fn(*mut rocksdb_backup_engine_t, u32, *mut *mut c_char) = esker_backup_engine_delete_backup;

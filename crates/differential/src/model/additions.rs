@@ -171,7 +171,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The lent entry of an iterator is its key and its value.
+    /// The lent entry of an iterator is its key and its value; other bounds act from the next seek.
     fn entries(&self, family: u64, number: u64) -> Result<()> {
         let (world, handle) = (self.world, self.family(family).1.handle);
         let iter = c!(world, create_iterator_cf, world.db(), world.read, handle);
@@ -193,8 +193,31 @@ impl Writer<'_> {
             same &= (own_value.data, own_value.size) == (v, value_size);
             c!(world, iter_next, iter);
         }
+        let to = key((number + 1) as usize % self.keys(), self.keys());
+        let (low, high) = (from.len(), to.len());
+        c!(
+            world,
+            esker_iter_set_bounds,
+            iter,
+            at(&from),
+            low,
+            at(&to),
+            high
+        );
+        same &= c!(world, iter_valid, iter) == 0;
+        c!(world, iter_seek, iter, at(&from), from.len());
+        if c!(world, iter_valid, iter) != 0 {
+            let mut size = 0;
+            let first = c!(world, iter_key, iter, &mut size);
+            // SAFETY: the key lives until the iterator moves.
+            let first = unsafe { std::slice::from_raw_parts(first.cast::<u8>(), size) };
+            same &= first >= &from[..] && first < &to[..];
+        }
         c!(world, iter_destroy, iter);
-        holds(same, "an iterator lends another entry than its own")
+        holds(
+            same,
+            "an iterator shows another entry than its own, or none of its bounds",
+        )
     }
 
     fn shared_statistics(&self) -> Result<()> {

@@ -3,6 +3,7 @@
 //! It owns everything it reads, so it outlives handles, flushes and compactions, and a dropped
 //! database handle. A tailing iterator goes on to the newest view before every move.
 
+mod bounds;
 mod position;
 mod telling;
 mod twin;

@@ -337,24 +337,25 @@ impl Run {
         }
     }
 
+    /// The range of an iterator, which may lack either end.
+    fn bounds(&mut self, f: usize) -> [Option<Key>; 2] {
+        let (a, b) = (self.key(), self.key());
+        let (a, b) = (Key(ORDERS[f], a), Key(ORDERS[f], b));
+        let (low, high) = if a <= b { (a, b) } else { (b, a) };
+        [low, high].map(|bound| self.rng.one_in(2).then_some(bound))
+    }
+
     fn open_iterator(&mut self) {
         let f = self.family();
         let mut options = ReadOptions::default();
         options.total_order_seek = true;
-        let mut bounds = [None, None];
-        if self.rng.one_in(3) {
-            let (a, b) = (self.key(), self.key());
-            let (a, b) = (Key(ORDERS[f], a), Key(ORDERS[f], b));
-            let (low, high) = if a <= b { (a, b) } else { (b, a) };
-            if self.rng.one_in(2) {
-                options.iterate_lower_bound = Some(low.1.clone());
-                bounds[0] = Some(low);
-            }
-            if self.rng.one_in(2) {
-                options.iterate_upper_bound = Some(high.1.clone());
-                bounds[1] = Some(high);
-            }
-        }
+        let bounds = if self.rng.one_in(3) {
+            self.bounds(f)
+        } else {
+            [None, None]
+        };
+        options.iterate_lower_bound = bounds[0].as_ref().map(|bound| bound.1.clone());
+        options.iterate_upper_bound = bounds[1].as_ref().map(|bound| bound.1.clone());
         let at = self.rng.below(self.snapshots.len() as u64 * 2 + 1) as usize;
         let (snapshot, map) = match self.snapshots.get(at) {
             Some((s, m)) => (Some(s.clone()), Arc::clone(&m[f])),
@@ -396,7 +397,15 @@ impl Run {
         }
         let i = self.rng.below(self.iterators.len() as u64) as usize;
         let target = self.probe_key();
+        let changed = self.rng.one_in(20);
+        let bounds = changed.then(|| self.bounds(self.iterators[i].family));
         let open = &mut self.iterators[i];
+        if let Some([lower, upper]) = bounds {
+            let bytes = |bound: &'_ Option<Key>| bound.as_ref().map(|bound| bound.1.clone());
+            let (from, to) = (bytes(&lower), bytes(&upper));
+            open.it.set_bounds(from.as_deref(), to.as_deref());
+            (open.lower, open.upper, open.at) = (lower, upper, None);
+        }
         if self.rng.one_in(60) {
             open.it
                 .refresh(None)

@@ -5,7 +5,7 @@ use super::deleted::DeletedRange;
 use super::deleted_walk::DeletedWalk;
 use super::hidden::HiddenCount;
 use super::notes::Notes;
-use super::options::{VisibleCounters, VisibleOptions};
+use super::options::{VisibleCounters, VisibleOptions, set_bound};
 use crate::merge_operator::{self, Base, full_merge};
 use crate::point::strip_preferred_seqno;
 use crate::tombstone::ReadTombstones;
@@ -260,6 +260,14 @@ impl<C: Cursor> VisibleCursor<C> {
         }
         self.begin(None);
         self.counters.seeks = 0;
+    }
+
+    /// Sets other bounds; not valid until the next seek. Only where keys have no timestamps.
+    pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        set_bound(&mut self.options.lower, lower);
+        set_bound(&mut self.options.upper, upper);
+        self.begin(None);
+        self.counters.seeks -= 1;
     }
 
     /// Forgets the position and large buffers; the child is to be put to rest by the caller.

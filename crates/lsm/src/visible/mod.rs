@@ -25,7 +25,9 @@ pub use cursor::VisibleCursor;
 pub use deleted::DeletedRange;
 pub use hidden::HiddenLimits;
 pub use known::{FoundRange, KnownDeletions, KnownRanges, ReaderPlace};
-pub use options::{NoBlobs, PrefixLength, ValueResolver, VisibleCounters, VisibleOptions};
+pub use options::{
+    NoBlobs, PrefixLength, ValueResolver, VisibleCounters, VisibleOptions, set_bound,
+};
 
 use cursor::{At, ScanDirection, VersionBound};
 use esker_format::entry_batch::{BatchLimits, EntryBatch};

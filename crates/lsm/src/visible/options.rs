@@ -77,6 +77,17 @@ pub struct VisibleOptions {
     pub unprepared: bool,
 }
 
+/// Replaces a bound in place: programs change those of an iterator with every seek.
+pub fn set_bound(to: &mut Option<Vec<u8>>, bound: Option<&[u8]>) {
+    match (to, bound) {
+        (Some(to), Some(bound)) => {
+            to.clear();
+            to.extend_from_slice(bound);
+        }
+        (to, bound) => *to = bound.map(<[u8]>::to_vec),
+    }
+}
+
 impl VisibleOptions {
     /// Everything that `snapshot` sees, in order.
     pub fn new(order: KeyOrder, snapshot: Seq) -> Self {

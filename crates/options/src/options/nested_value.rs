@@ -1,9 +1,10 @@
 //! Structs of options as the value of one option: `{a=1;b=2;}`.
 
 use super::catalogue::{Known, OptionSet, refuse, unknown};
-use super::retired;
+use super::retired::{self, Section};
 use esker_format::options_text::parse_pairs;
 use esker_status::Result;
+use std::borrow::Cow;
 
 /// Takes over one option. On a failure nothing changes, unless `keeps_members` leaves of a nested
 /// value what could be read.
@@ -33,11 +34,49 @@ pub fn load_one<S: OptionSet>(
 /// that cannot.
 pub fn load_nested<S: OptionSet>(options: &mut S, text: &str) -> Result<()> {
     let mut outcome = Ok(());
-    for (name, value) in parse_pairs(text)? {
+    for (name, value) in parse_pairs(&positional(S::SECTION, text))? {
         let taken = load_one(options, &name, &value, false);
         outcome = outcome.and(taken);
     }
     outcome
+}
+
+/// Settings of compression as releases before 6.20 print them, and RocksDB reads them still:
+/// `-14:4:0`, the members in this order, of which the first three have to be there.
+fn positional(section: Section, text: &str) -> Cow<'_, str> {
+    if section != Section::Compression || text.contains('=') {
+        return Cow::Borrowed(text);
+    }
+    let values: Vec<_> = text.split(':').collect();
+    // `enabled` is older than the number of threads before it: alone it is what comes sixth.
+    let names: &[_] = match values.len() {
+        3..=5 => &POSITIONS[..5],
+        6 => &[&POSITIONS[..5], &["enabled"]].concat(),
+        7..=9 => &POSITIONS,
+        _ => return Cow::Borrowed(text),
+    };
+    let mut pairs = String::new();
+    for (name, value) in names.iter().zip(values) {
+        push_member(&mut pairs, name, value);
+    }
+    Cow::Owned(pairs)
+}
+
+const POSITIONS: [&str; 9] = [
+    "window_bits",
+    "level",
+    "strategy",
+    "max_dict_bytes",
+    "zstd_max_train_bytes",
+    "parallel_threads",
+    "enabled",
+    "max_dict_buffer_bytes",
+    "use_zstd_dict_trainer",
+];
+
+/// Sets every member that `text` names.
+pub fn parse_nested<S: OptionSet>(options: &mut S, text: &str) -> Result<()> {
+    options.set_list(&positional(S::SECTION, text))
 }
 
 fn push_member(out: &mut String, name: &str, value: &str) {
@@ -77,7 +116,7 @@ macro_rules! nested_option {
                 $crate::options::nested_value::print_nested(self)
             }
             fn parse_into(&mut self, text: &str) -> esker_status::Result<()> {
-                $crate::options::OptionSet::set_list(self, text)
+                $crate::options::nested_value::parse_nested(self, text)
             }
             fn print_for_file(&self) -> String {
                 $crate::options::nested_value::print_nested_for_file(self)

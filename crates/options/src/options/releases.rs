@@ -58,6 +58,31 @@ fn lists_with_braces_around_their_items_are_lists() -> Result<()> {
 }
 
 #[test]
+fn compression_by_position_and_sizes_of_memtables_are_read() -> Result<()> {
+    let mut family = FamilyOptions::default();
+    family.set_list("compression_opts=-13:4:1;memtable=vector:1024")?;
+    let opts = family.compression_opts.clone();
+    assert_eq!((opts.window_bits, opts.level, opts.strategy), (-13, 4, 1));
+    assert_eq!(family.memtable_factory, MemtableKind::Vector);
+    family.set("bottommost_compression_opts", "-14:6:0:4096:65536:true")?;
+    let opts = &family.bottommost_compression_opts;
+    assert!(opts.enabled && opts.parallel_threads == 1);
+    assert_eq!(
+        (opts.max_dict_bytes, opts.zstd_max_train_bytes),
+        (4096, 65_536)
+    );
+    family.set("compression_opts", "-14:6:0:0:0:3:false:77:false")?;
+    let opts = &family.compression_opts;
+    assert!(!opts.enabled && !opts.use_zstd_dict_trainer);
+    assert_eq!((opts.parallel_threads, opts.max_dict_buffer_bytes), (3, 77));
+    for wrong in ["-14:4", "4", "a:b:c", "1:2:3:4:5:true:7:8:true:10"] {
+        assert!(family.set("compression_opts", wrong).is_err(), "{wrong}");
+    }
+    assert!(family.set("memtable", "vector:many").is_err());
+    Ok(())
+}
+
+#[test]
 fn the_lower_half_of_a_wide_read_amp_is_the_value() -> Result<()> {
     let (_, text) = OLD[1];
     for (said, meant) in [

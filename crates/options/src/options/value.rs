@@ -151,16 +151,40 @@ macro_rules! enum_values {
                 self.name().to_owned()
             }
             fn parse_into(&mut self, text: &str) -> Result<()> {
-                *self = Self::from_name(text).ok_or_else(|| {
-                    let names: Vec<_> = Self::ALL.iter().map(|v| v.name()).collect();
-                    Error::invalid_argument(format!("{text:?} is none of {}", names.join(", ")))
-                })?;
+                *self = parse_name(text, Self::from_name, Self::ALL.iter().map(|v| v.name()))?;
                 Ok(())
             }
         })+
     };
 }
 
+/// RocksDB puts a size behind some of the names, as in `vector:1024`; no memtable here has one.
+impl OptionValue for MemtableKind {
+    const TYPE: &'static str = "MemtableKind";
+    fn print(&self) -> String {
+        self.name().to_owned()
+    }
+    fn parse_into(&mut self, text: &str) -> Result<()> {
+        let name = match text.rsplit_once(':') {
+            Some((name, size)) if size.parse::<u64>().is_ok() => name,
+            _ => text,
+        };
+        *self = parse_name(name, Self::from_name, Self::ALL.iter().map(|v| v.name()))?;
+        Ok(())
+    }
+}
+
+fn parse_name<E>(
+    text: &str,
+    from_name: fn(&str) -> Option<E>,
+    names: impl Iterator<Item = &'static str>,
+) -> Result<E> {
+    from_name(text).ok_or_else(|| {
+        let names: Vec<_> = names.collect();
+        Error::invalid_argument(format!("{text:?} is none of {}", names.join(", ")))
+    })
+}
+
 enum_values! {
-    CompressionType, CompactionStyle, CompactionPri, CompactionStopStyle, WalRecoveryMode, InfoLogLevel, CacheTier, Temperature, AccessHint, BackgroundIoKind, PrepopulateBlobCache, PrepopulateBlockCache, ChecksumKind, IndexType, BlockSearchType, DataBlockIndexType, IndexShortening, PinningTier, MemtableKind, TableFormat,
+    CompressionType, CompactionStyle, CompactionPri, CompactionStopStyle, WalRecoveryMode, InfoLogLevel, CacheTier, Temperature, AccessHint, BackgroundIoKind, PrepopulateBlobCache, PrepopulateBlockCache, ChecksumKind, IndexType, BlockSearchType, DataBlockIndexType, IndexShortening, PinningTier, TableFormat,
 }

@@ -44,6 +44,13 @@ impl KeyCursor {
         }
     }
 
+    /// Sets other bounds; not valid until it is placed.
+    pub(super) fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        self.lower = lower.map(<[u8]>::to_vec);
+        self.upper = upper.map(<[u8]>::to_vec);
+        self.valid = false;
+    }
+
     #[inline]
     pub(super) fn valid(&self) -> bool {
         self.valid

@@ -95,6 +95,16 @@ impl MergedIterator {
         }
     }
 
+    /// Sets the range that it walks, as [`DbIterator::set_bounds`] does.
+    pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        self.base.set_bounds(lower, upper);
+        self.batch.set_bounds(lower, upper);
+        self.side = EntrySource::Neither;
+        self.is_placed = false;
+        self.equal = false;
+        self.failure = None;
+    }
+
     /// Returns whether it stands on a key.
     #[inline]
     pub fn valid(&self) -> bool {
