@@ -2,8 +2,9 @@
 //!
 //! `512M` is a number of bytes (K, M, G, T are powers of 1024). `25%` is a part of what the process
 //! may use ([`MemoryLimit`]), and `auto` is half of it, less the heap of a Java machine and what it
-//! needs beside it first; both are read again once a minute. A value that cannot be read refuses the open: a program that was
-//! to be bounded must not run without a bound. Thread-safety: any thread; the first open decides.
+//! needs beside it first; both are read again once a minute. A value that cannot be read refuses
+//! the open: a program that was to be bounded must not run without a bound. Thread-safety: any
+//! thread; the first open decides.
 
 use crate::switches::switches;
 use crate::sys::keep_few_free_pages;

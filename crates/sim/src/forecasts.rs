@@ -5,8 +5,8 @@
 //!
 //! Rules, whatever the options: nobody stands still; the zone that is told is that of RocksDB's
 //! triggers; the tree settles between the slowdown and the stop, with room on both sides; writers
-//! that compactions keep up with have no pace; a tree takes no more than its bound. Deterministic by
-//! its seed.
+//! that compactions keep up with have no pace; a tree takes no more than its bound. Deterministic
+//! by its seed.
 
 use crate::model::judge::{Violation, ViolationKind};
 use crate::rng::Rng;

@@ -668,7 +668,7 @@ impl Admission {
             family.gate.wait_stopped(is_over);
         });
         if family.is_space_bounded() {
-            // A job's end, which sets the gate, comes before its files are gone: nothing may follow.
+            // The end of the last job sets the gate while it still counts: nothing may follow.
             self.refresh(family);
         }
     }
