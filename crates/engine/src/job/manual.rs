@@ -14,7 +14,7 @@
 
 use super::blobs::{self, BlobGcOverride};
 use super::compact::{CompactionOverrides, install, run_tuned};
-use super::scheduler::{register, release, take_move};
+use super::scheduler::{make_room, register, release, take_move};
 pub(crate) use super::subcompaction::check_canceled;
 use crate::core::{Background, Core};
 use crate::family::Family;
@@ -266,12 +266,16 @@ fn compact_files_once(
         ..CompactionOverrides::default()
     };
     let done = run_tuned(core, family, &plan, overrides);
+    drop(plan);
     finish_manual(core, family, ticket);
     done
 }
 
 /// Takes a step of a manual compaction off the registry.
-fn finish_manual(core: &Core, family: &Family, ticket: Ticket) {
+fn finish_manual(core: &Core, family: &Arc<Family>, ticket: Ticket) {
+    if family.is_space_bounded() {
+        make_room(core, family);
+    }
     {
         let mut jobs = core.background.jobs.lock();
         jobs.manual -= 1;
@@ -308,6 +312,7 @@ pub(crate) fn order_level0(core: &Arc<Core>, family: &Arc<Family>) -> Result<()>
         ..CompactionOverrides::default()
     };
     let done = run_tuned(core, family, &plan, overrides);
+    drop(plan);
     finish_manual(core, family, ticket);
     done.map(drop)
 }

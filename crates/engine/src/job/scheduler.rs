@@ -13,7 +13,7 @@ use super::compact::{self, CompactionTask};
 use super::flush;
 use super::flush_ticket::{FlushCaller, FlushInput, FlushTask, FlushTicket};
 use super::merge_yield::may_yield;
-use super::thread_class::ThreadClass;
+use super::thread_class::{ThreadClass, takes_level0_down};
 use crate::core::Core;
 use crate::family::Family;
 use crate::family::backpressure::load::beside_tables;
@@ -263,7 +263,7 @@ fn most_urgent_for_level0(core: &Core, jobs: &mut Jobs) -> Option<(Arc<Family>, 
 
 /// Tells whether merges of deep levels yield to the plan.
 fn relieves_level0(family: &Family, plan: &Plan) -> bool {
-    relieves_load(plan.urgency) && ThreadClass::of_plan(family, plan) == ThreadClass::High
+    relieves_load(plan.urgency) && takes_level0_down(family, plan)
 }
 
 /// Where the second `now` of the calendar is between hours of little load.
@@ -470,6 +470,14 @@ pub(crate) fn release(jobs: &mut Jobs, family: &Family, ticket: Ticket) {
     jobs.queue.look_again(family.id);
 }
 
+/// Deletes what a job of a family with a bound on its space has read, and sets the gate by it.
+pub(super) fn make_room(core: &Core, family: &Arc<Family>) {
+    core.trees.delete_obsolete_files();
+    let waiting = core.trees.obsolete_files.unread_bytes();
+    family.drain.set_waiting_to_go(waiting);
+    core.writes.admission.refresh(family);
+}
+
 /// Carries a job out and takes it off the registry.
 pub(crate) fn run(core: &Arc<Core>, job: Job) {
     match job {
@@ -508,8 +516,7 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
             drop(plan);
             if family.is_space_bounded() {
                 // Until its inputs are gone, the next plan has to count what it wrote.
-                core.trees.delete_obsolete_files();
-                core.writes.admission.refresh(&family);
+                make_room(core, &family);
             }
             finish_compaction(core, &family, ended, done);
         }

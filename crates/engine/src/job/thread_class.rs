@@ -33,15 +33,19 @@ pub(super) enum ThreadClass {
     Low,
 }
 
+/// Tells whether a compaction takes level 0 of a leveled tree down.
+pub(super) fn takes_level0_down(family: &Family, plan: &Plan) -> bool {
+    plan.kind != PlanKind::Delete
+        && plan.start_level() == Level::L0
+        && plan.output_level > Level::L0
+        && family.options.load().compaction_style == CompactionStyle::Level
+}
+
 impl ThreadClass {
     /// The class for a compaction.
     pub(super) fn of_plan(family: &Family, plan: &Plan) -> Self {
-        let takes_level0_down = plan.kind != PlanKind::Delete
-            && plan.start_level() == Level::L0
-            && plan.output_level > Level::L0
-            && family.options.load().compaction_style == CompactionStyle::Level;
         let makes_room = || family.is_space_bounded() && relieves_load(plan.urgency);
-        if takes_level0_down || makes_room() {
+        if takes_level0_down(family, plan) || makes_room() {
             ThreadClass::High
         } else {
             ThreadClass::Low

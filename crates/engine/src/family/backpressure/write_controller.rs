@@ -217,7 +217,10 @@ impl WriteController {
         };
         let word = state as u8 | (cause as u8) << 2;
         self.state.store(word, Ordering::Release);
-        self.changed.notify_all();
+        // Stopped writers set it when they look again: they would wake one another.
+        if state != ControllerState::Stopped {
+            self.changed.notify_all();
+        }
     }
 
     /// Opens it for good: the family is gone.

@@ -71,14 +71,14 @@ impl DbIterator {
             (Ok(made), None) => {
                 self.end_notes();
                 self.cursors = Some(made);
-                self.reported_skips = 0;
-                self.reported_reseeks = 0;
-                self.handed_over = VisibleCounters::default();
             }
             // It failed for good.
             (_, Some((_, None))) => {}
             (Ok(made), Some((_, again))) => *again = Some(made),
-            (Err(e), _) => self.fail(e),
+            (Err(e), _) => return self.fail(e),
         }
+        self.reported_skips = 0;
+        self.reported_reseeks = 0;
+        self.handed_over = VisibleCounters::default();
     }
 }
