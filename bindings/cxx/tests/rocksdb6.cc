@@ -204,7 +204,8 @@ void Bounds() {
   Options options;
   options.create_if_missing = true;
   TransactionDB* opened = nullptr;
-  CHECK_OK(TransactionDB::Open(options, TransactionDBOptions(), Fresh("cxx_rocksdb6_bounds"), &opened));
+  CHECK_OK(TransactionDB::Open(options, TransactionDBOptions(), Fresh("cxx_rocksdb6_bounds"),
+                               &opened));
   const std::unique_ptr<TransactionDB> db(opened);
   for (const char* key : {"a1", "b1", "c0", "c1", "c2", "d1"}) {
     CHECK_OK(db->Put(WriteOptions(), key, "v"));

@@ -54,7 +54,7 @@ mod with_all {
 
     /// Makes what the tests of a build without codecs begin with.
     #[test]
-    #[ignore = "writes tests/data/left_out"]
+    #[ignore = "writes tests/data/left_out: cargo test -p esker-engine --test left_out_codecs -- --ignored"]
     fn databases_are_written() {
         let _none = std::fs::remove_dir_all(given(""));
         std::fs::create_dir_all(given("")).expect("a directory");

@@ -255,7 +255,7 @@ fn hot_tenth(rng: &mut Rng, keys: u64) -> u64 {
 /// Minutes of overwriting 400 MB, bounded and not, a line for each: told, not judged, but for the
 /// bound itself. `ESKER_SPACE_CASE` is a part of the names of the runs that are wanted.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: cargo test --release -p esker-engine --test space_bound -- --ignored --nocapture"]
 fn a_database_of_real_size_stays_within_the_bound() -> Result<()> {
     let told = |name: &str| std::env::var(name).ok();
     let seconds = told("ESKER_SPACE_SECONDS").and_then(|s| s.parse().ok());

@@ -497,7 +497,7 @@ fn the_thread_takes_no_signal() {
 /// `cargo test -p esker-process page_in_a_browser -- --ignored --nocapture`. Says so when it skips.
 /// With `ESKER_PICTURES=DIR` the pictures are kept.
 #[test]
-#[ignore = "needs chromium"]
+#[ignore = "needs chromium: cargo test -p esker-process page_in_a_browser -- --ignored"]
 fn page_in_a_browser() {
     use std::process::Command;
     let served = served();

@@ -1,5 +1,5 @@
-# Faults of one kind each, sourced by tests/myrocks: a lock wait that KILL QUERY ends, a full disk, a
-# damaged table file.
+# Faults of one kind each, sourced by tests/myrocks: a lock wait that KILL QUERY ends, a full disk,
+# a damaged table file.
 
 # seconds_since TIME: TIME is of `date +%s.%N`.
 seconds_since() {

@@ -273,9 +273,7 @@ fn compact_files_once(
 
 /// Takes a step of a manual compaction off the registry.
 fn finish_manual(core: &Core, family: &Arc<Family>, ticket: Ticket) {
-    if family.is_space_bounded() {
-        make_room(core, family);
-    }
+    make_room(core, family);
     {
         let mut jobs = core.background.jobs.lock();
         jobs.manual -= 1;

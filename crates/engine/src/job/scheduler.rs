@@ -349,8 +349,7 @@ fn look(
     let assessed = family.assessed(&version);
     let (writers, paced) = family.writer_state(now_us);
     if assessed.tree.space.is_some() {
-        let waiting = core.trees.obsolete_files.unread_bytes();
-        family.drain.set_waiting_to_go(waiting);
+        note_waiting_to_go(core, &family);
     }
     let moment = PickContext {
         reads: ReadDemand {
@@ -470,12 +469,19 @@ pub(crate) fn release(jobs: &mut Jobs, family: &Family, ticket: Ticket) {
     jobs.queue.look_again(family.id);
 }
 
-/// Deletes what a job of a family with a bound on its space has read, and sets the gate by it.
-pub(super) fn make_room(core: &Core, family: &Arc<Family>) {
-    core.trees.delete_obsolete_files();
+fn note_waiting_to_go(core: &Core, family: &Family) {
     let waiting = core.trees.obsolete_files.unread_bytes();
     family.drain.set_waiting_to_go(waiting);
-    core.writes.admission.refresh(family);
+}
+
+/// Deletes what a job of a family with a bound on its space has read, and sets the gate by it.
+/// Until then the next plan has to count what the job wrote.
+pub(super) fn make_room(core: &Core, family: &Arc<Family>) {
+    if family.is_space_bounded() {
+        core.trees.delete_obsolete_files();
+        note_waiting_to_go(core, family);
+        core.writes.admission.refresh(family);
+    }
 }
 
 /// Carries a job out and takes it off the registry.
@@ -514,10 +520,7 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
             // The thread that waits for the job deletes what it read.
             let ended = EndedPlan::of(&plan, ticket, began_us);
             drop(plan);
-            if family.is_space_bounded() {
-                // Until its inputs are gone, the next plan has to count what it wrote.
-                make_room(core, &family);
-            }
+            make_room(core, &family);
             finish_compaction(core, &family, ended, done);
         }
     }

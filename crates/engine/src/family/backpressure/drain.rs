@@ -163,7 +163,7 @@ pub(crate) struct Progress {
     work: Work,
     /// Bytes of entries that went through the job.
     done: AtomicU64,
-    /// It is a flush that has written everything, or a merge whose output is listed.
+    /// It is a flush that has written everything, or a job that has ended.
     is_written: AtomicBool,
 }
 
@@ -230,7 +230,7 @@ impl Progress {
     }
 
     /// All that the job writes is written, and the family's version says how much.
-    pub(crate) fn ends_writing(&self) {
+    fn ends_writing(&self) {
         if self.is_written.swap(true, Relaxed) {
             return;
         }
