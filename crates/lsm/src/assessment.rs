@@ -8,7 +8,7 @@ use crate::load::Load;
 use crate::policy::{CompactionStyle, Policy};
 use crate::relief::level0_weight;
 use crate::score::{Targets, pending_against, targets};
-use crate::space::SpaceUse;
+use crate::space::{SpaceBeside, SpaceUse};
 use crate::stack;
 use crate::version::Version;
 use crate::writers::level0_tables;
@@ -49,9 +49,9 @@ impl Assessment {
         let tables = level0_tables(version, policy.compaction_style);
         let triggers = policy.stall_triggers;
         let runs = triggers.runs(tables as f64, stack);
-        let space = SpaceUse::of(version, policy);
+        let space = SpaceUse::of(version, policy, targets.base_level);
         let mut load = triggers.load(0, runs, pending_compaction_bytes);
-        load.space = space.map_or(0.0, |space| space.load(0, 0));
+        load.space = space.map_or(0.0, |space| space.load(SpaceBeside::default(), 0));
         Assessment {
             load,
             space,

@@ -157,7 +157,7 @@ pub fn summary(version: &Version, policy: &Policy, busy: &Busy) -> String {
         "pending compaction bytes: {}",
         pending_compaction_bytes(version, policy)
     );
-    if let Some(space) = SpaceUse::of(version, policy) {
+    if let Some(space) = SpaceUse::of(version, policy, scores.targets.base_level) {
         let _ = writeln!(
             out,
             "space: {} bytes, {} of them alive at least, bound {}",

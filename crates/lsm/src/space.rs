@@ -43,6 +43,22 @@ pub struct SpaceUse {
     pub bound: u64,
 }
 
+/// Bytes that take space, or will, beside the files of a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpaceBeside {
+    /// In memtables: the next merge has to find room for them.
+    pub memtables: u64,
+    /// In obsolete files that are not deleted yet.
+    pub obsolete: u64,
+}
+
+impl SpaceBeside {
+    /// All of them.
+    pub fn total(self) -> u64 {
+        self.memtables.saturating_add(self.obsolete)
+    }
+}
+
 /// Bytes of a table, and of what its entries refer to.
 fn weight(f: &FileMeta) -> u64 {
     f.size.saturating_add(f.blob_bytes().unwrap_or(0))
@@ -52,6 +68,8 @@ fn weight(f: &FileMeta) -> u64 {
 #[derive(Clone, Copy, Default)]
 struct RunWeight {
     weight: u64,
+    /// Bytes of its tables.
+    tables: u64,
     entries: u64,
     deletions: u64,
     /// Bytes that its range deletions cover.
@@ -64,6 +82,7 @@ impl RunWeight {
             let (entries, deletions) = f.stats.get().map_or((0, 0), |s| s.points());
             RunWeight {
                 weight: sum.weight.saturating_add(weight(f)),
+                tables: sum.tables.saturating_add(f.size),
                 entries: sum.entries + entries,
                 deletions: sum.deletions + deletions,
                 covered: sum
@@ -104,8 +123,8 @@ fn live_bytes(blob: &BlobFile) -> u64 {
 }
 
 impl SpaceUse {
-    /// The space of a tree whose options bound it.
-    pub fn of(version: &Version, policy: &Policy) -> Option<SpaceUse> {
+    /// The space of a tree whose options bound it. Level 0 of a leveled one goes down to `base`.
+    pub fn of(version: &Version, policy: &Policy, base: Level) -> Option<SpaceUse> {
         let merges = [CompactionStyle::Level, CompactionStyle::Universal];
         let percent = policy.max_space_amplification_percent;
         if percent == 0 || !merges.contains(&policy.compaction_style) {
@@ -135,35 +154,40 @@ impl SpaceUse {
             taken,
             garbage,
             hidden: taken.saturating_sub(garbage).saturating_sub(live),
-            upper_runs: upper_runs(version, policy.compaction_style),
+            upper_runs: match policy.compaction_style {
+                CompactionStyle::Level => level0_and_base(version, base),
+                _ => all_but_the_oldest(&runs),
+            },
             bound: bound(live, percent, policy),
         })
     }
 
-    /// Bytes that plans may still write, with `beside` in memtables and files that wait to be
-    /// deleted, and `running` that running plans may write.
-    pub fn room(&self, beside: u64, running: u64) -> u64 {
+    /// Bytes that plans may still write, with `beside` outside the tree and `running` that running
+    /// plans may write.
+    pub fn room(&self, beside: SpaceBeside, running: u64) -> u64 {
         let running = if seeded(Bug::SpaceForgetsRunning) {
             0
         } else {
             running
         };
-        let taken = self.taken.saturating_add(beside).saturating_add(running);
+        let taken = (self.taken)
+            .saturating_add(beside.total())
+            .saturating_add(running);
         self.bound.saturating_sub(taken)
     }
 
     /// The load of the space, for writers: of the room without the reserve of jobs. Running plans
     /// count as far as they take more than that.
-    pub fn load(&self, beside: u64, running: u64) -> f64 {
+    pub fn load(&self, beside: SpaceBeside, running: u64) -> f64 {
         let room = self.bound.saturating_sub(self.live) as f64;
-        let mut merge = self.upper_runs.saturating_add(beside) as f64;
+        let mut merge = self.upper_runs.saturating_add(beside.memtables) as f64;
         if seeded(Bug::SpaceReserveTooSmall) {
             merge = 0.0;
         }
         let (least, most) = (1.0 - Zone::Near.begin(), Zone::Near.begin());
         let reserve = merge.clamp(room * least, room * most);
         let running = (running as f64 - reserve).max(0.0);
-        let beyond = (self.taken - self.live).saturating_add(beside) as f64 + running;
+        let beyond = (self.taken - self.live).saturating_add(beside.total()) as f64 + running;
         let trigger = StallTrigger {
             slowdown: Zone::Near.begin(),
             stop: 1.0,
@@ -173,28 +197,34 @@ impl SpaceUse {
 
     /// Tells whether values are to leave blob files for the garbage in them: as late as can be,
     /// since each file has more of it then.
-    pub fn is_short(&self, beside: u64) -> bool {
+    pub fn is_short(&self, beside: SpaceBeside) -> bool {
         Zone::of(self.load(beside, 0)) >= Zone::Slow
     }
 
     /// Tells whether newer runs are to be merged into the last level: room runs short, and that may
     /// win more than a collection.
-    pub fn hides_too_much(&self, beside: u64) -> bool {
+    pub fn hides_too_much(&self, beside: SpaceBeside) -> bool {
         let is_near = Zone::of(self.load(beside, 0)) >= Zone::Near;
         is_near && self.hidden > 0 && self.hidden >= self.garbage
     }
 }
 
-/// Bytes of the runs above the oldest that one merge takes together: level 0 of a leveled tree and
-/// its base; all such runs of a universal one.
-fn upper_runs(version: &Version, style: CompactionStyle) -> u64 {
-    let deepest = version.deepest_level().unwrap_or(Level::L0);
-    let mut sorted = (1..deepest.0).map(|l| version.level(Level(l)).bytes());
-    let below = match style {
-        CompactionStyle::Level => sorted.find(|bytes| *bytes > 0).unwrap_or(0),
-        _ => sorted.sum(),
+/// Bytes that one merge of a leveled tree takes together. Where all lies in the base, a merge may
+/// take little of it: that is the room of jobs then.
+fn level0_and_base(version: &Version, base: Level) -> u64 {
+    let is_last = version.deepest_level() == Some(base);
+    let below = if is_last {
+        0
+    } else {
+        version.level(base).bytes()
     };
     version.level(Level::L0).bytes().saturating_add(below)
+}
+
+/// Bytes that one merge of a universal tree takes together without its last run.
+fn all_but_the_oldest(runs: &[RunWeight]) -> u64 {
+    let above = runs.split_last().map_or(&[][..], |(_, above)| above);
+    (above.iter()).fold(0, |sum, run| sum.saturating_add(run.tables))
 }
 
 /// Bytes that a tree may take of which so many are alive. As many memtables as start a merge, and

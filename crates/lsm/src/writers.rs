@@ -5,6 +5,7 @@ use crate::load::Zone;
 use crate::overload::REST_US;
 use crate::policy::{CompactionStyle, Policy};
 use crate::read_demand::ReadDemand;
+use crate::space::SpaceBeside;
 use crate::version::Version;
 use esker_format::{Level, Seq};
 
@@ -55,9 +56,8 @@ pub struct PickContext {
     pub paced: Zone,
     /// The demand of the reads.
     pub reads: ReadDemand,
-    /// Bytes that take space, or will, beside the files of the tree: memtables, and files that wait
-    /// to be deleted.
-    pub beside: u64,
+    /// Bytes that take space, or will, beside the files of the tree.
+    pub beside: SpaceBeside,
 }
 
 impl PickContext {

@@ -12,7 +12,8 @@ use esker_lsm::file::BlobShares;
 use esker_lsm::load::Zone;
 use esker_lsm::pick::{CompactionStyle, PickContext, Policy};
 use esker_lsm::plan::{Busy, CompactionReason, Plan};
-use esker_lsm::space::SpaceUse;
+use esker_lsm::score::targets;
+use esker_lsm::space::{SpaceBeside, SpaceUse};
 use esker_lsm::version::{BlobFile, Version};
 use trees::{NOW, dynamic, pick, tree};
 
@@ -60,8 +61,19 @@ fn bounded(percent: u32) -> Policy {
     }
 }
 
+fn of(v: &Version, policy: &Policy) -> Option<SpaceUse> {
+    SpaceUse::of(v, policy, targets(v, policy).base_level)
+}
+
+fn memtables(bytes: u64) -> SpaceBeside {
+    SpaceBeside {
+        memtables: bytes,
+        obsolete: 0,
+    }
+}
+
 fn space(v: &Version, percent: u32) -> SpaceUse {
-    SpaceUse::of(v, &bounded(percent)).expect("bounded")
+    of(v, &bounded(percent)).expect("bounded")
 }
 
 fn plan_of(v: &Version, policy: &Policy) -> Option<Plan> {
@@ -88,7 +100,7 @@ fn the_largest_run_is_alive_but_for_what_newer_ones_delete() {
         (100, 125, 25)
     );
     assert_eq!((s.garbage, s.bound >> 20), (0, 130));
-    assert!(SpaceUse::of(&v, &dynamic()).is_none(), "no bound");
+    assert!(of(&v, &dynamic()).is_none(), "no bound");
     // A tenth of a thousand entries is deleted above.
     let v = tree("L5: 3[a-z]#1Md100/100\nL6: 1[a-z]#100Md0/1000");
     assert_eq!(space(&v, 130).live >> 20, 90);
@@ -125,15 +137,17 @@ fn writers_stop_before_the_last_quarter_which_jobs_have() {
         upper_runs: 0,
         bound: 140,
     };
-    let zone =
-        |taken: u64, beside, running| Zone::of(SpaceUse { taken, ..s }.load(beside, running));
+    let zone = |taken: u64, beside, running| {
+        Zone::of(SpaceUse { taken, ..s }.load(memtables(beside), running))
+    };
     assert_eq!(zone(100, 0, 0), Zone::Calm);
     assert_eq!(zone(117, 0, 0), Zone::Near);
     assert_eq!(zone(110, 13, 0), Zone::Slow, "memtables count");
     assert_eq!(zone(130, 0, 0), Zone::Stop);
     assert_eq!(zone(100, 0, 10), Zone::Calm, "the quarter of jobs");
     assert_eq!(zone(110, 0, 30), Zone::Stop, "more than that");
-    assert_eq!((s.room(10, 0), s.room(10, 25), s.room(10, 50)), (30, 5, 0));
+    let room = |running| s.room(memtables(10), running);
+    assert_eq!((room(0), room(25), room(50)), (30, 5, 0));
 }
 
 #[test]
@@ -142,15 +156,15 @@ fn writers_leave_room_for_the_merge_of_what_they_bring() {
     let s = space(&v, 140);
     assert_eq!(s.upper_runs >> 20, 16, "level 0 and the base");
     // 16 of 40 are taken, and 16 are for their merge.
-    assert_eq!(Zone::of(s.load(0, 0)), Zone::Near);
+    assert_eq!(Zone::of(s.load(memtables(0), 0)), Zone::Near);
     assert_eq!(
-        Zone::of(s.load(2 << 20, 0)),
+        Zone::of(s.load(memtables(2 << 20), 0)),
         Zone::Slow,
         "memtables count for both"
     );
-    assert_eq!(Zone::of(s.load(4 << 20, 0)), Zone::Stop);
+    assert_eq!(Zone::of(s.load(memtables(4 << 20), 0)), Zone::Stop);
     assert!(
-        s.room(4 << 20, 0) >= s.upper_runs + (4 << 20),
+        s.room(memtables(4 << 20), 0) >= s.upper_runs + (4 << 20),
         "the merge finds room"
     );
     let universal = Policy {
@@ -158,8 +172,32 @@ fn writers_leave_room_for_the_merge_of_what_they_bring() {
         ..bounded(140)
     };
     let v = tree("L0: 9[a-z]#4M@30..39\nL4: 4[a-z]#5M\nL5: 3[a-z]#8M\nL6: 1[a-z]#100M");
-    let s = SpaceUse::of(&v, &universal).expect("bounded");
+    let s = of(&v, &universal).expect("bounded");
     assert_eq!(s.upper_runs >> 20, 17, "all runs but the oldest");
+    let v = tree("L0: 9[a-z]#4M@30..39 8[a-z]#3M@20..29 7[a-z]#90M@10..19");
+    let s = of(&v, &universal).expect("bounded");
+    assert_eq!(s.upper_runs >> 20, 7, "at level 0, too");
+}
+
+#[test]
+fn obsolete_files_take_space_and_no_merge_takes_them() {
+    let v = tree("L0: 9[a-z]#4M@30..39 8[a-z]#4M@20..29\nL5: 3[a-z]#8M\nL6: 1[a-z]#100M");
+    let s = space(&v, 140);
+    let obsolete = SpaceBeside {
+        memtables: 0,
+        obsolete: 4 << 20,
+    };
+    assert_eq!(s.room(obsolete, 0), s.room(memtables(4 << 20), 0));
+    assert!(s.load(obsolete, 0) < s.load(memtables(4 << 20), 0));
+    assert!(s.load(obsolete, 0) > s.load(memtables(0), 0));
+}
+
+#[test]
+fn the_base_that_level_0_goes_down_to_counts() {
+    // Level 0 goes to level 4, which is empty yet.
+    let v = tree("L0: 9[a-z]#4M@30..39\nL5: 3[a-z]#8M\nL6: 1[a-z]#100M");
+    let upper = |base| SpaceUse::of(&v, &bounded(140), Level(base)).map(|s| s.upper_runs >> 20);
+    assert_eq!((upper(4), upper(5)), (Some(4), Some(12)));
 }
 
 #[test]
@@ -183,7 +221,7 @@ fn the_files_with_most_garbage_are_collected_whatever_their_age() {
     );
     assert_eq!(plan.collected[..], [FileNo(12)], "as far as there is room");
     assert_eq!(plan.moved_bytes, 5 * RECORD);
-    assert!(plan.room_needed() <= space(&v, 130).room(0, 0));
+    assert!(plan.room_needed() <= space(&v, 130).room(memtables(0), 0));
     let wide = plan_of(&v, &bounded(150));
     assert!(wide.is_none(), "the bound needs nothing");
 }
@@ -220,7 +258,7 @@ fn a_plan_waits_for_room_while_another_runs() {
     let policy = bounded(130);
     let plan = plan_of(&v, &policy).expect("room is short");
     let full = PickContext {
-        beside: space(&v, 130).room(0, 0),
+        beside: memtables(space(&v, 130).room(memtables(0), 0)),
         ..NOW
     };
     // Memtables have taken the room: with nothing running the plan that needs least begins.

@@ -12,6 +12,7 @@ use super::merge_yield::{MergeYield, may_yield};
 use super::output::{Placement, codec_for, discard, discard_uncommitted, paths_of};
 pub(crate) use super::rewrite::CompactionOverrides;
 use super::rewrite::{Rewrite, discard_parts, partitions, side_by_side};
+use super::scheduler::note_obsolete;
 use super::statistics::{self, CpuTime, JobGuard};
 use super::subcompaction::{Part, PartOutput};
 use super::{Step, blobs};
@@ -63,7 +64,7 @@ pub(crate) struct CompactionJob {
 }
 
 /// Carries out a plan that has a slot, which is registered as running, and installs its result.
-pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> Result<()> {
+pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: Plan) -> Result<()> {
     let overrides = CompactionOverrides {
         has_slot: true,
         ..CompactionOverrides::default()
@@ -71,9 +72,31 @@ pub(crate) fn run_plan(core: &Arc<Core>, family: &Arc<Family>, plan: &Plan) -> R
     run_tuned(core, family, plan, overrides).map(drop)
 }
 
+/// Carries out a plan, and deletes what it has read where the family has a bound on its space:
+/// until then the next plan has to count what this one wrote.
+pub(crate) fn run_tuned(
+    core: &Arc<Core>,
+    family: &Arc<Family>,
+    plan: Plan,
+    overrides: CompactionOverrides,
+) -> Result<CompactionInfo> {
+    let reader = core.trees.obsolete_files.job_begins([family.id]);
+    let done = run_as_told(core, family, &plan, overrides);
+    // The plan holds the tables.
+    drop(plan);
+    if family.is_space_bounded() {
+        core.trees.delete_obsolete_files();
+        // As long as it counts as a reader, what it read counts, too.
+        drop(reader);
+        note_obsolete(core, family);
+        core.writes.admission.refresh(family);
+    }
+    done
+}
+
 /// Carries out a plan as `overrides` says, and installs its result. Returns what the compaction
 /// did.
-pub(crate) fn run_tuned(
+fn run_as_told(
     core: &Arc<Core>,
     family: &Arc<Family>,
     plan: &Plan,
@@ -360,6 +383,12 @@ impl CompactionJob {
                 ..CompactionStats::default()
             };
             statistics::compacted(&core.services, family, plan, work, &counters);
+        }
+        if family.is_space_bounded() {
+            // The inputs take space until they are deleted: from now on as obsolete files, and no
+            // longer as what the job may write.
+            note_obsolete(core, family);
+            self.rewrite.progress.ends_writing();
         }
         core.writes.admission.refresh(family);
         did.elapsed_us = took_us;

@@ -14,7 +14,7 @@
 
 use super::blobs::{self, BlobGcOverride};
 use super::compact::{CompactionOverrides, install, run_tuned};
-use super::scheduler::{make_room, register, release, take_move};
+use super::scheduler::{register, release, take_move};
 pub(crate) use super::subcompaction::check_canceled;
 use crate::core::{Background, Core};
 use crate::family::Family;
@@ -97,7 +97,7 @@ fn finish_moves(core: &Arc<Core>, family: &Arc<Family>) -> Result<()> {
             (taken, busy.is_some_and(Busy::moves_files))
         };
         if let Some((plan, ticket)) = taken {
-            match run_registered(core, family, &plan, ticket, CompactionOverrides::default()) {
+            match run_registered(core, family, plan, ticket, CompactionOverrides::default()) {
                 Err(e) if is_overtaken(&e) => break,
                 done => done?,
             }
@@ -121,7 +121,7 @@ fn check_may_run(core: &Core, jobs: &Jobs) -> Result<()> {
 fn run_registered(
     core: &Arc<Core>,
     family: &Arc<Family>,
-    plan: &Plan,
+    plan: Plan,
     ticket: Ticket,
     overrides: CompactionOverrides,
 ) -> Result<()> {
@@ -192,7 +192,7 @@ fn run_step(
             blob_gc: BlobGcOverride::of(options),
             ..CompactionOverrides::default()
         };
-        match run_registered(core, family, &plan, ticket, overrides) {
+        match run_registered(core, family, *plan, ticket, overrides) {
             Err(e) if is_overtaken(&e) && overtaken < REPLANS_MAX => {
                 overtaken += 1;
                 continue;
@@ -265,15 +265,13 @@ fn compact_files_once(
         canceled: options.canceled.clone(),
         ..CompactionOverrides::default()
     };
-    let done = run_tuned(core, family, &plan, overrides);
-    drop(plan);
+    let done = run_tuned(core, family, plan, overrides);
     finish_manual(core, family, ticket);
     done
 }
 
 /// Takes a step of a manual compaction off the registry.
 fn finish_manual(core: &Core, family: &Arc<Family>, ticket: Ticket) {
-    make_room(core, family);
     {
         let mut jobs = core.background.jobs.lock();
         jobs.manual -= 1;
@@ -309,8 +307,7 @@ pub(crate) fn order_level0(core: &Arc<Core>, family: &Arc<Family>) -> Result<()>
         epoch: Some(deeper.map(|(_, f)| f.epoch).max().unwrap_or(0) + 1),
         ..CompactionOverrides::default()
     };
-    let done = run_tuned(core, family, &plan, overrides);
-    drop(plan);
+    let done = run_tuned(core, family, plan, overrides);
     finish_manual(core, family, ticket);
     done.map(drop)
 }

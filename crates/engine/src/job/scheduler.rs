@@ -32,6 +32,7 @@ use esker_lsm::pick::urgency::{is_by_age, relieves_load};
 use esker_lsm::pick::{PickContext, Policy, Recheck, WriterState, pick_assessed, recheck};
 use esker_lsm::plan::{CompactionReason, Plan, PlanKind, Ticket};
 use esker_lsm::read_demand::ReadDemand;
+use esker_lsm::space::SpaceBeside;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{ErrorKind, Result};
 use esker_sync::Arc;
@@ -298,7 +299,7 @@ pub(crate) fn moment(core: &Core, draining: bool) -> PickContext {
         writers: WriterState::Resting,
         paced: Zone::Calm,
         reads: ReadDemand::default(),
-        beside: 0,
+        beside: SpaceBeside::default(),
     }
 }
 
@@ -349,7 +350,7 @@ fn look(
     let assessed = family.assessed(&version);
     let (writers, paced) = family.writer_state(now_us);
     if assessed.tree.space.is_some() {
-        note_waiting_to_go(core, &family);
+        note_obsolete(core, &family);
     }
     let moment = PickContext {
         reads: ReadDemand {
@@ -469,26 +470,18 @@ pub(crate) fn release(jobs: &mut Jobs, family: &Family, ticket: Ticket) {
     jobs.queue.look_again(family.id);
 }
 
-fn note_waiting_to_go(core: &Core, family: &Family) {
-    let waiting = core.trees.obsolete_files.unread_bytes();
-    family.drain.set_waiting_to_go(waiting);
-}
-
-/// Deletes what a job of a family with a bound on its space has read, and sets the gate by it.
-/// Until then the next plan has to count what the job wrote.
-pub(super) fn make_room(core: &Core, family: &Arc<Family>) {
-    if family.is_space_bounded() {
-        core.trees.delete_obsolete_files();
-        note_waiting_to_go(core, family);
-        core.writes.admission.refresh(family);
-    }
+/// Notes what the family's obsolete files take.
+pub(super) fn note_obsolete(core: &Core, family: &Family) {
+    let bytes = core.trees.obsolete_files.unread_bytes(family.id);
+    family.drain.set_obsolete(bytes);
 }
 
 /// Carries a job out and takes it off the registry.
 pub(crate) fn run(core: &Arc<Core>, job: Job) {
     match job {
         Job::Flush(task) => {
-            let _reader = core.trees.obsolete_files.job_begins();
+            let families = task.families.iter().map(|(family, _)| family.id);
+            let _reader = core.trees.obsolete_files.job_begins(families);
             // Who waits for it was told when it was dropped.
             if flush::run_in_line(core, task).is_err() {
                 super::tell_failure(&core.background);
@@ -511,16 +504,11 @@ pub(crate) fn run(core: &Arc<Core>, job: Job) {
                     EndedPlan::of(&plan, ticket, began_us),
                     Ok(()),
                 );
-                let _unnoticed = compact::run_plan(core, &family, &plan);
+                let _unnoticed = compact::run_plan(core, &family, plan);
                 return;
             }
-            let reader = core.trees.obsolete_files.job_begins();
-            let done = compact::run_plan(core, &family, &plan);
-            drop(reader);
-            // The thread that waits for the job deletes what it read.
             let ended = EndedPlan::of(&plan, ticket, began_us);
-            drop(plan);
-            make_room(core, &family);
+            let done = compact::run_plan(core, &family, plan);
             finish_compaction(core, &family, ended, done);
         }
     }

@@ -492,11 +492,11 @@ impl Store {
         let paths = &family.reading.paths;
         let version = Arc::clone(&family.view_guard().version);
         let files: Vec<_> = version.files().map(|(_, f)| Arc::clone(f)).collect();
-        self.obsolete_files.retire_tables(paths, files);
+        self.obsolete_files.retire_tables(family.id, paths, files);
         for (number, blob) in version.blob_files() {
             let file = (*number, paths.blob(*number), blob.total_bytes);
             let readers = family.readers_of_blob(*number);
-            self.obsolete_files.retire_blob(file, readers);
+            self.obsolete_files.retire_blob(family.id, file, readers);
         }
         Ok(())
     }
@@ -714,12 +714,12 @@ impl Store {
             .filter(|(_, n)| !moved(*n))
             .filter_map(|(_, n)| base.find_file(*n).map(|(_, f)| Arc::clone(f)))
             .collect();
-        self.obsolete_files.retire_tables(paths, gone);
+        self.obsolete_files.retire_tables(family.id, paths, gone);
         let blobs = base.blob_files().iter();
         for (number, blob) in blobs.filter(|(b, _)| !next.blob_files().contains_key(b)) {
             let file = (*number, paths.blob(*number), blob.total_bytes);
             let readers = family.readers_of_blob(*number);
-            self.obsolete_files.retire_blob(file, readers);
+            self.obsolete_files.retire_blob(family.id, file, readers);
         }
     }
 }

@@ -15,8 +15,8 @@ use crate::ranks;
 #[cfg(doc)]
 use esker_env::FileSystem;
 use esker_env::{Env, WritableFile, WriteOptions};
-use esker_format::FileNo;
 use esker_format::file_name::{FileKind, parse_file_name};
+use esker_format::{FamilyId, FileNo};
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::Version;
 use esker_status::seeded::{Bug, seeded};
@@ -48,6 +48,7 @@ pub(crate) struct ObsoleteFiles {
 /// A blob file that no current version lists.
 #[derive(Debug)]
 struct RetiredBlob {
+    family: FamilyId,
     number: FileNo,
     path: PathBuf,
     bytes: u64,
@@ -60,6 +61,7 @@ struct RetiredBlob {
 /// A table that no current version lists.
 #[derive(Debug)]
 struct RetiredTable {
+    family: FamilyId,
     paths: Arc<TablePaths>,
     file: Arc<FileMeta>,
     /// The newest job when it was retired.
@@ -72,7 +74,16 @@ impl RetiredTable {
     }
 }
 
-/// A job that keeps the files of its version from going until it ends.
+/// A table without readers.
+#[derive(Debug)]
+struct UnreadTable {
+    family: FamilyId,
+    number: FileNo,
+    path: PathBuf,
+    bytes: u64,
+}
+
+/// A job that keeps the files of its families' versions from going until it ends.
 #[derive(Debug)]
 pub(crate) struct VersionReader<'a> {
     files: &'a ObsoleteFiles,
@@ -85,7 +96,7 @@ impl Drop for VersionReader<'_> {
             .retired
             .lock()
             .jobs
-            .retain(|job| *job != self.job);
+            .retain(|(job, _)| *job != self.job);
     }
 }
 
@@ -115,17 +126,18 @@ struct RetiredFiles {
     blobs: Vec<RetiredBlob>,
     /// Logs, MANIFESTs: they have no readers once they are retired.
     files: Vec<PathBuf>,
-    /// Tables without readers that wait in line for their deletion, with their bytes.
-    trash: VecDeque<(FileNo, PathBuf, u64)>,
-    /// Tables without readers that jobs may write over, with their bytes; the last is the
-    /// newest.
-    spares: Vec<(FileNo, PathBuf, u64)>,
+    /// Tables without readers that wait in line for their deletion.
+    trash: VecDeque<UnreadTable>,
+    /// Tables without readers that jobs may write over; the last is the newest.
+    spares: Vec<UnreadTable>,
+    /// Bytes of what a purge is deleting, in its order: they take space until they are gone.
+    going: VecDeque<(FamilyId, u64)>,
     /// Obsolete logs in whose files others may begin; the last is the newest.
     logs: Vec<PathBuf>,
     /// How many of them are kept.
     most_logs: usize,
-    /// Jobs that run, by the order in which they began.
-    jobs: Vec<u64>,
+    /// Jobs that run and their families, by the order in which they began.
+    jobs: Vec<(u64, FamilyId)>,
     /// The newest job.
     newest_job: u64,
     /// While above 0, nothing is deleted.
@@ -141,46 +153,46 @@ impl RetiredFiles {
 
     /// Tables and blob files that nobody reads, and their bytes.
     fn unread(&self) -> (usize, u64) {
-        self.sum(|is_read, _| !is_read)
+        let tables = self.tables.iter().map(|t| (t.is_read(), t.file.size));
+        let blobs = self.blobs.iter().map(|b| (b.is_read(), b.bytes));
+        let unread = tables.chain(blobs).filter(|(is_read, _)| !is_read);
+        unread.fold((0, 0), |sum, (_, bytes)| (sum.0 + 1, sum.1 + bytes))
     }
 
-    /// Those that nobody reads, or that a running job keeps: it began before they were retired.
-    fn unread_but_by_jobs(&self) -> (usize, u64) {
-        let first = self.jobs.first().copied().unwrap_or(u64::MAX);
-        self.sum(|is_read, job| !is_read || job >= first)
+    /// Bytes of the tables and blob files of a family that nobody reads, or that a running job of
+    /// it keeps: it began before they were retired.
+    fn unread_but_by_jobs(&self, family: FamilyId) -> u64 {
+        let mut own = self.jobs.iter().filter(|(_, of)| *of == family);
+        let first = own.next().map_or(u64::MAX, |(job, _)| *job);
+        let tables = (self.tables.iter())
+            .filter(|t| t.family == family && (t.job >= first || !t.is_read()))
+            .map(|t| t.file.size);
+        let blobs = (self.blobs.iter())
+            .filter(|b| b.family == family && (b.job >= first || !b.is_read()))
+            .map(|b| b.bytes);
+        tables.chain(blobs).sum()
     }
 
-    fn sum(&self, is_wanted: impl Fn(bool, u64) -> bool) -> (usize, u64) {
-        let tables = self
-            .tables
-            .iter()
-            .map(|t| (t.is_read(), t.job, t.file.size));
-        let blobs = self.blobs.iter().map(|b| (b.is_read(), b.job, b.bytes));
-        let all = tables
-            .chain(blobs)
-            .filter(|(read, job, _)| is_wanted(*read, *job));
-        all.fold((0, 0), |sum, (.., bytes)| (sum.0 + 1, sum.1 + bytes))
-    }
-
-    /// Tables in line for their deletion, or to be written over, and their bytes.
-    fn in_line(&self) -> (usize, u64) {
-        let files = self.trash.iter().chain(&self.spares);
-        files.fold((0, 0), |sum, (.., bytes)| (sum.0 + 1, sum.1 + bytes))
+    /// Tables in line for their deletion, or to be written over.
+    fn in_line(&self) -> impl Iterator<Item = &UnreadTable> {
+        self.trash.iter().chain(&self.spares)
     }
 
     /// Takes out the spares that are more than `most` bytes: the newest stay.
-    fn take_surplus(&mut self, most: u64) -> Vec<(FileNo, PathBuf, u64)> {
+    fn take_surplus(&mut self, most: u64) -> Vec<UnreadTable> {
         let mut kept = 0;
         let (mut stay, surplus): (Vec<_>, Vec<_>) = std::mem::take(&mut self.spares)
             .into_iter()
             .rev()
-            .partition(|(_, _, bytes)| {
-                let fits = *bytes <= most - kept;
-                kept += if fits { *bytes } else { 0 };
+            .partition(|spare| {
+                let fits = spare.bytes <= most - kept;
+                kept += if fits { spare.bytes } else { 0 };
                 fits
             });
         stay.reverse();
         self.spares = stay;
+        self.going
+            .extend(surplus.iter().map(|t| (t.family, t.bytes)));
         surplus
     }
 }
@@ -228,9 +240,10 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Takes tables in `paths` that no current version lists.
+    /// Takes tables of a family, in `paths`, that no current version lists.
     pub(crate) fn retire_tables(
         &self,
+        family: FamilyId,
         paths: &Arc<TablePaths>,
         tables: impl IntoIterator<Item = Arc<FileMeta>>,
     ) {
@@ -239,6 +252,7 @@ impl ObsoleteFiles {
         retired
             .tables
             .extend(tables.into_iter().map(|file| RetiredTable {
+                family,
                 paths: Arc::clone(paths),
                 file,
                 job,
@@ -246,16 +260,18 @@ impl ObsoleteFiles {
         self.waiting.store(retired.waiting(), Ordering::Release);
     }
 
-    /// Takes a blob file of so many bytes that no current version lists; `readers` are the versions
-    /// that may.
+    /// Takes a blob file of so many bytes that no current version of the family lists; `readers`
+    /// are the versions that may.
     pub(crate) fn retire_blob(
         &self,
+        family: FamilyId,
         (number, path, bytes): (FileNo, PathBuf, u64),
         readers: Vec<Weak<Version>>,
     ) {
         let mut retired = self.retired.lock();
         let job = retired.newest_job;
         retired.blobs.push(RetiredBlob {
+            family,
             number,
             path,
             bytes,
@@ -345,28 +361,38 @@ impl ObsoleteFiles {
     pub(crate) fn table_bytes(&self) -> u64 {
         let retired = self.retired.lock();
         let tables: u64 = retired.tables.iter().map(|t| t.file.size).sum();
-        let others = retired.trash.iter().chain(&retired.spares);
-        tables + others.map(|(_, _, bytes)| bytes).sum::<u64>()
+        tables + retired.in_line().map(|t| t.bytes).sum::<u64>()
     }
 
-    /// Notes that a job begins, which may keep the files of a version until it ends.
-    pub(crate) fn job_begins(&self) -> VersionReader<'_> {
+    /// Notes that a job begins, which may keep the files of its families' versions until it ends.
+    pub(crate) fn job_begins(
+        &self,
+        families: impl IntoIterator<Item = FamilyId>,
+    ) -> VersionReader<'_> {
         let mut retired = self.retired.lock();
         retired.newest_job += 1;
         let job = retired.newest_job;
-        retired.jobs.push(job);
+        retired
+            .jobs
+            .extend(families.into_iter().map(|of| (job, of)));
         VersionReader { files: self, job }
     }
 
-    /// Bytes of the tables and blob files that are still there without readers, or for running jobs
-    /// alone. Where deletions are off, those in line for deletion and spares.
-    pub(crate) fn unread_bytes(&self) -> u64 {
+    /// Bytes of the tables and blob files of a family that are still there without readers, or for
+    /// its running jobs alone. Where deletions are off, those in line for deletion and spares.
+    pub(crate) fn unread_bytes(&self, family: FamilyId) -> u64 {
         let retired = self.retired.lock();
         let unread = match retired.disabled {
-            0 => retired.unread_but_by_jobs().1,
+            0 => retired.unread_but_by_jobs(family),
             _ => 0,
         };
-        unread + retired.in_line().1
+        let in_line = retired.in_line().map(|t| (t.family, t.bytes));
+        let ours = in_line.chain(retired.going.iter().copied());
+        unread
+            + ours
+                .filter(|(of, _)| *of == family)
+                .map(|(_, bytes)| bytes)
+                .sum::<u64>()
     }
 
     /// Tables and blob files that would go, were deletions not off.
@@ -375,10 +401,10 @@ impl ObsoleteFiles {
         if retired.disabled == 0 {
             return None;
         }
-        let (unread, in_line) = (retired.unread(), retired.in_line());
+        let unread = retired.unread();
         Some(KeptFiles {
-            files: unread.0 + in_line.0,
-            bytes: unread.1 + in_line.1,
+            files: unread.0 + retired.in_line().count(),
+            bytes: unread.1 + retired.in_line().map(|t| t.bytes).sum::<u64>(),
             calls: retired.disabled,
             since_us: retired.disabled_since_us,
         })
@@ -436,10 +462,10 @@ impl ObsoleteFiles {
         }
         let is_here = |path: &Path| path.parent() == Some(dir);
         let spares = retired.spares.iter();
-        let mut here = spares.enumerate().filter(|(_, (_, path, _))| is_here(path));
-        let fits = here.clone().rfind(|(_, (.., n))| *n >= bytes);
+        let mut here = spares.enumerate().filter(|(_, t)| is_here(&t.path));
+        let fits = here.clone().rfind(|(_, t)| t.bytes >= bytes);
         let (at, _) = fits.or(here.next_back())?;
-        let (number, path, _) = retired.spares.remove(at);
+        let UnreadTable { number, path, .. } = retired.spares.remove(at);
         self.spare.fetch_sub(1, Ordering::Relaxed);
         Some((number, path))
     }
@@ -462,38 +488,46 @@ impl ObsoleteFiles {
                 .into_iter()
                 .partition(RetiredBlob::is_read);
             retired.blobs = read;
+            let going = (unread.iter().map(|b| (b.family, b.bytes)))
+                .chain(free.iter().map(|t| (t.family, t.file.size)));
+            retired.going.extend(going);
             (free, unread, files)
         };
         let mut purged = PurgeReport::default();
-        for RetiredTable { paths, file, .. } in tables {
-            let (number, path, bytes) = (file.number, paths.of(&file), file.size);
-            drop(file);
+        for blob in blobs {
+            self.delete(blob.path.clone(), &mut purged);
+            self.is_gone();
+            purged.blobs.push((blob.number, blob.path));
+        }
+        for table in tables {
+            let table = UnreadTable {
+                family: table.family,
+                number: table.file.number,
+                path: table.paths.of(&table.file),
+                bytes: table.file.size,
+            };
             if self.space.as_ref().is_some_and(|s| s.queues()) {
                 let mut retired = self.retired.lock();
-                retired.trash.push_back((number, path, bytes));
+                retired.going.pop_front();
+                retired.trash.push_back(table);
                 self.waiting.store(retired.waiting(), Ordering::Release);
             } else if spare > 0 {
-                forget(number);
-                self.retired.lock().spares.push((number, path, bytes));
+                forget(table.number);
+                let mut retired = self.retired.lock();
+                retired.going.pop_front();
+                retired.spares.push(table);
                 self.spare.fetch_add(1, Ordering::Relaxed);
             } else {
-                self.delete(path.clone(), &mut purged);
-                purged.tables.push((number, path));
+                self.delete_table(table, &mut purged);
             }
         }
         let surplus = self.retired.lock().take_surplus(spare);
-        for (number, path, _) in surplus {
-            self.delete(path.clone(), &mut purged);
-            purged.tables.push((number, path));
+        for table in surplus {
+            self.delete_table(table, &mut purged);
             self.spare.fetch_sub(1, Ordering::Relaxed);
         }
-        while let Some((number, path)) = self.next_trash() {
-            self.delete(path.clone(), &mut purged);
-            purged.tables.push((number, path));
-        }
-        for blob in blobs {
-            self.delete(blob.path.clone(), &mut purged);
-            purged.blobs.push((blob.number, blob.path));
+        while let Some(table) = self.next_trash() {
+            self.delete_table(table, &mut purged);
         }
         let mut any_archived = false;
         for path in files {
@@ -520,18 +554,31 @@ impl ObsoleteFiles {
     }
 
     /// The first table in line, if its time has come.
-    fn next_trash(&self) -> Option<(FileNo, PathBuf)> {
+    fn next_trash(&self) -> Option<UnreadTable> {
         let mut retired = self.retired.lock();
-        let (_, _, bytes) = retired.trash.front()?;
+        let bytes = retired.trash.front()?.bytes;
         let now = self.env.clock.now_us();
         if let Some(space) = &self.space
-            && !space.may_delete(*bytes, now)
+            && !space.may_delete(bytes, now)
         {
             return None;
         }
-        let (number, path, _) = retired.trash.pop_front()?;
+        let table = retired.trash.pop_front()?;
+        retired.going.push_back((table.family, table.bytes));
         self.waiting.store(retired.waiting(), Ordering::Release);
-        Some((number, path))
+        Some(table)
+    }
+
+    /// Deletes the first of those that are going.
+    fn delete_table(&self, table: UnreadTable, purged: &mut PurgeReport) {
+        self.delete(table.path.clone(), purged);
+        self.is_gone();
+        purged.tables.push((table.number, table.path));
+    }
+
+    /// Notes that the first of those that are going is gone.
+    fn is_gone(&self) {
+        self.retired.lock().going.pop_front();
     }
 
     /// Returns whether it is time to look for archived logs that are too old or too many.
@@ -580,6 +627,6 @@ impl DeadFiles for ObsoleteFiles {
 
     fn trash_bytes(&self) -> u64 {
         let retired = self.retired.lock();
-        retired.trash.iter().map(|(_, _, bytes)| bytes).sum()
+        retired.trash.iter().map(|t| t.bytes).sum()
     }
 }

@@ -69,10 +69,16 @@ pub(crate) fn number(name: &str, default: u64) -> u64 {
 }
 
 /// The calls of a filesystem that only passes them on to the one in its field `$below`: all but
-/// opening for reading and creating.
+/// opening for reading and creating, and deleting where the test says so.
 #[allow(unused_macros, reason = "each test uses a part of it")]
 macro_rules! pass_on {
     ($below:ident) => {
+        $crate::common::pass_on!($below, but remove_file);
+        fn remove_file(&self, path: &std::path::Path) -> esker::Result<()> {
+            self.$below.remove_file(path)
+        }
+    };
+    ($below:ident, but remove_file) => {
         fn open_append(
             &self,
             path: &std::path::Path,
@@ -91,9 +97,6 @@ macro_rules! pass_on {
         }
         fn remove_dir(&self, path: &std::path::Path) -> esker::Result<()> {
             self.$below.remove_dir(path)
-        }
-        fn remove_file(&self, path: &std::path::Path) -> esker::Result<()> {
-            self.$below.remove_file(path)
         }
         fn rename(&self, from: &std::path::Path, to: &std::path::Path) -> esker::Result<()> {
             self.$below.rename(from, to)

@@ -11,6 +11,7 @@ use crate::load::{Load, StallTriggers, Zone};
 use crate::pace::{Pace, Reading, WriterLimits};
 use crate::pick::Policy;
 use crate::relief::Relief;
+use crate::space::SpaceBeside;
 use esker_format::FileNo;
 use esker_status::Result;
 use std::collections::{HashMap, VecDeque};
@@ -172,9 +173,12 @@ impl PacedForecast {
     }
 
     /// Bytes in memtables.
-    fn beside(&self) -> u64 {
+    fn beside(&self) -> SpaceBeside {
         let waiting = self.waiting.len() as u64 * self.tree.load.flush_bytes;
-        waiting + self.filled as u64
+        SpaceBeside {
+            memtables: waiting + self.filled as u64,
+            obsolete: 0,
+        }
     }
 
     /// Bytes of all tables, with what flushes and compactions have written.

@@ -12,7 +12,7 @@ use crate::plan::{
 };
 use crate::read_demand::ReadDemand;
 use crate::score::{Targets, max_compaction_bytes, max_output_file_size};
-use crate::space::SpaceUse;
+use crate::space::{SpaceBeside, SpaceUse};
 use crate::version::Version;
 use crate::weight::Weights;
 use esker_format::{InternalKey, KeyOrder, Level, Seq};
@@ -71,9 +71,9 @@ impl<'a> Context<'a> {
             writers: WriterState::Resting,
             paced: Zone::Calm,
             reads: ReadDemand::default(),
-            beside: 0,
+            beside: SpaceBeside::default(),
         };
-        let space = SpaceUse::of(version, policy);
+        let space = SpaceUse::of(version, policy, targets.base_level);
         Context::new(version, policy, targets, busy, moment).in_space(space)
     }
 }

@@ -44,8 +44,8 @@ pub(crate) struct DrainStats {
     /// Compactions that merge, and the bytes that they may take beside their inputs.
     compactions: AtomicUsize,
     projected_output: AtomicU64,
-    /// Bytes of files without readers that wait to be deleted, when somebody looked last.
-    waiting_to_go: AtomicU64,
+    /// Bytes of obsolete files that nobody but jobs reads, when somebody looked last.
+    obsolete: AtomicU64,
     /// Those of them that take tables from level 0.
     merges: Merges,
 }
@@ -97,14 +97,14 @@ impl DrainStats {
         self.projected_output.load(Relaxed)
     }
 
-    /// Bytes of files without readers that wait to be deleted.
-    pub(crate) fn waiting_to_go(&self) -> u64 {
-        self.waiting_to_go.load(Relaxed)
+    /// Bytes of obsolete files that are not deleted yet.
+    pub(crate) fn obsolete(&self) -> u64 {
+        self.obsolete.load(Relaxed)
     }
 
-    /// Sets the bytes of files without readers that wait to be deleted.
-    pub(crate) fn set_waiting_to_go(&self, bytes: u64) {
-        self.waiting_to_go.store(bytes, Relaxed);
+    /// Sets the bytes of obsolete files that are not deleted yet.
+    pub(crate) fn set_obsolete(&self, bytes: u64) {
+        self.obsolete.store(bytes, Relaxed);
     }
 
     /// Returns whether a compaction of the family runs.
@@ -230,7 +230,7 @@ impl Progress {
     }
 
     /// All that the job writes is written, and the family's version says how much.
-    fn ends_writing(&self) {
+    pub(crate) fn ends_writing(&self) {
         if self.is_written.swap(true, Relaxed) {
             return;
         }

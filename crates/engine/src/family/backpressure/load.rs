@@ -12,6 +12,7 @@ use esker_lsm::assessment::Assessment;
 use esker_lsm::load::{Load, LoadCause, Zone};
 use esker_lsm::pace::{Limit, Reading, WriterLimits};
 use esker_lsm::pick::universal::space_bound;
+use esker_lsm::space::SpaceBeside;
 use esker_lsm::version::Version;
 use esker_lsm::writers::WriterState;
 use esker_sync::atomic::Ordering;
@@ -55,9 +56,11 @@ fn space_load(view: &View, tree: &Assessment, drain: &DrainStats) -> f64 {
 }
 
 /// Bytes that take space, or will, beside the files of the tree.
-pub(crate) fn beside_tables(view: &View, drain: &DrainStats) -> u64 {
-    let memtables: u64 = view.unflushed().map(|mem| mem.data_bytes()).sum();
-    memtables.saturating_add(drain.waiting_to_go())
+pub(crate) fn beside_tables(view: &View, drain: &DrainStats) -> SpaceBeside {
+    SpaceBeside {
+        memtables: view.unflushed().map(|mem| mem.data_bytes()).sum(),
+        obsolete: drain.obsolete(),
+    }
 }
 
 /// Tells whether one more memtable to flush, and one more table at level 0, would hold writers
