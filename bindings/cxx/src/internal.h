@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -90,8 +91,10 @@ class SnapshotImpl : public Snapshot {
 
 // An iterator over what `handle` moves over; takes it over.
 Iterator* NewHandleIterator(rocksdb_iterator_t* handle, const ReadOptions& options);
-// Gives the handle up; null for iterators of other kinds.
-rocksdb_iterator_t* ReleaseHandle(Iterator* iterator);
+// An iterator over `base`, which it takes over, and a batch on top, which `add` adds: `base` stays
+// within the bounds that it was made with, the batch within those of `options`.
+using AddBatch = std::function<rocksdb_iterator_t*(rocksdb_iterator_t*)>;
+Iterator* NewIteratorOverBase(Iterator* base, const ReadOptions& options, const AddBatch& add);
 
 // Pins what `value` holds, which may be null for "not found".
 Status PinValue(const ErrorText& error, rocksdb_pinnableslice_t* value, PinnableSlice* out);

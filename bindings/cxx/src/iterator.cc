@@ -1,5 +1,8 @@
 #include "rocksdb/iterator.h"
 
+#include <memory>
+#include <optional>
+
 #include "internal.h"
 #include "rocksdb/iterator_base.h"
 
@@ -37,10 +40,34 @@ class Bound {
   std::string known_;
 };
 
+// Those of `ReadOptions`.
+class Bounds {
+ public:
+  explicit Bounds(const ReadOptions& options)
+      : lower_(options.iterate_lower_bound), upper_(options.iterate_upper_bound) {}
+  bool has_changed() const { return lower_.has_changed() || upper_.has_changed(); }
+  using Set = void(rocksdb_iterator_t*, const char*, size_t, const char*, size_t);
+  void give(Set* set, rocksdb_iterator_t* handle) {
+    const char* lower = lower_.take();
+    const char* upper = upper_.take();
+    set(handle, lower, lower_.size(), upper, upper_.size());
+  }
+
+ private:
+  Bound lower_;
+  Bound upper_;
+};
+
 class HandleIterator final : public Iterator {
  public:
-  HandleIterator(rocksdb_iterator_t* handle, const Slice* lower, const Slice* upper)
-      : handle_(handle), entry_(esker_iter_entry(handle)), lower_(lower), upper_(upper) {}
+  HandleIterator(rocksdb_iterator_t* handle, const ReadOptions& options)
+      : handle_(handle), entry_(esker_iter_entry(handle)), bounds_(options) {}
+  // Over a batch on top of `base`.
+  HandleIterator(rocksdb_iterator_t* handle, const ReadOptions& options, HandleIterator&& base)
+      : handle_(handle),
+        entry_(esker_iter_entry(handle)),
+        bounds_(std::move(base.bounds_)),
+        batch_bounds_(options) {}
   ~HandleIterator() override {
     if (handle_ != nullptr) rocksdb_iter_destroy(handle_);
   }
@@ -83,17 +110,20 @@ class HandleIterator final : public Iterator {
 
  private:
   void FollowBounds() {
-    if (!lower_.has_changed() && !upper_.has_changed()) return;
-    const char* lower = lower_.take();
-    const char* upper = upper_.take();
-    esker_iter_set_bounds(handle_, lower, lower_.size(), upper, upper_.size());
+    if (bounds_.has_changed()) {
+      bounds_.give(batch_bounds_ ? esker_iter_set_base_bounds : esker_iter_set_bounds, handle_);
+    }
+    if (batch_bounds_ && batch_bounds_->has_changed()) {
+      batch_bounds_->give(esker_iter_set_batch_bounds, handle_);
+    }
   }
 
   rocksdb_iterator_t* handle_;
   // Key and value, which the engine keeps up to date.
   const rocksdb_slice_t* entry_;
-  Bound lower_;
-  Bound upper_;
+  Bounds bounds_;
+  // Those of a batch on top; the others are the base's then.
+  std::optional<Bounds> batch_bounds_;
 };
 
 class ErrorIterator final : public Iterator {
@@ -117,12 +147,18 @@ class ErrorIterator final : public Iterator {
 }  // namespace
 
 Iterator* NewHandleIterator(rocksdb_iterator_t* handle, const ReadOptions& options) {
-  return new HandleIterator(handle, options.iterate_lower_bound, options.iterate_upper_bound);
+  return new HandleIterator(handle, options);
 }
 
-rocksdb_iterator_t* ReleaseHandle(Iterator* iterator) {
-  auto* of_handle = dynamic_cast<HandleIterator*>(iterator);
-  return of_handle == nullptr ? nullptr : of_handle->Release();
+Iterator* NewIteratorOverBase(Iterator* base, const ReadOptions& options, const AddBatch& add) {
+  const std::unique_ptr<Iterator> owned(base);
+  auto* below = dynamic_cast<HandleIterator*>(base);
+  if (below == nullptr) {
+    return NewErrorIterator(Status::NotSupported("a base iterator of the application's own"));
+  }
+  rocksdb_iterator_t* made = add(below->Release());
+  if (made == nullptr) return NewErrorIterator(Status::InvalidArgument("no such batch"));
+  return new HandleIterator(made, options, std::move(*below));
 }
 
 Iterator* NewEmptyIterator() { return new ErrorIterator(Status::OK()); }

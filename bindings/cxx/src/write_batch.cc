@@ -587,21 +587,15 @@ Status WriteBatchWithIndex::GetFromBatchAndDB(DB* db, const ReadOptions& options
 
 Iterator* WriteBatchWithIndex::NewIteratorWithBase(ColumnFamilyHandle* family, Iterator* base,
                                                    const ReadOptions* options) {
-  const std::unique_ptr<Iterator> owned(base);
-  rocksdb_iterator_t* handle = ReleaseHandle(base);
-  if (handle == nullptr) {
-    return NewErrorIterator(Status::NotSupported("a base iterator of the application's own"));
-  }
   static const ReadOptions none;
   const ReadOptions& with = options == nullptr ? none : *options;
   ReadHandle read(with);
-  rocksdb_iterator_t* made =
-      family == nullptr
-          ? rocksdb_writebatch_wi_create_iterator_with_base_readopts(Indexed(handle_), handle,
-                                                                     read.get())
-          : rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
-                Indexed(handle_), handle, ToC(family), read.get());
-  return NewHandleIterator(made, with);
+  return NewIteratorOverBase(base, with, [&](rocksdb_iterator_t* handle) {
+    return family == nullptr ? rocksdb_writebatch_wi_create_iterator_with_base_readopts(
+                                   Indexed(handle_), handle, read.get())
+                             : rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
+                                   Indexed(handle_), handle, ToC(family), read.get());
+  });
 }
 
 }  // namespace ROCKSDB_NAMESPACE

@@ -158,32 +158,6 @@ void OfTransactions() {
   CHECK(value == "2");
 }
 
-// Counts what a walk from `from` sees.
-int Walk(Iterator* it, const Slice& from) {
-  int count = 0;
-  for (it->Seek(from); it->Valid(); it->Next()) ++count;
-  CHECK_OK(it->status());
-  return count;
-}
-
-// The bytes of bounds change between seeks of one iterator, as MyRocks does it.
-void FollowsBounds(Iterator* it, char* lower, char* upper, Slice* last) {
-  CHECK(Walk(it, "b1") == 1);
-  CHECK(Walk(it, "c1") == 0);
-  *lower = 'c';
-  *upper = 'd';
-  CHECK(Walk(it, "c1") == 2);
-  CHECK(Walk(it, "a") == 3);
-  it->SeekForPrev("z");
-  CHECK(it->Valid() && it->key() == "c2");
-  *lower = 'b';
-  it->SeekToFirst();
-  CHECK(it->Valid() && it->key() == "b1");
-  *last = Slice("c15");
-  it->SeekToLast();
-  CHECK(it->Valid() && it->key() == "c1");
-}
-
 // Options that change while a database is open are in what is printed of them.
 void ChangedPrefix() {
   Options options;
@@ -198,36 +172,6 @@ void ChangedPrefix() {
   CHECK_OK(GetColumnFamilyOptionsFromString(ColumnFamilyOptions(), text, &made));
   CHECK(made.prefix_extractor != nullptr);
   CHECK(std::string(made.prefix_extractor->Name()) == "rocksdb.CappedPrefix.26");
-}
-
-void Bounds() {
-  Options options;
-  options.create_if_missing = true;
-  TransactionDB* opened = nullptr;
-  CHECK_OK(TransactionDB::Open(options, TransactionDBOptions(), Fresh("cxx_rocksdb6_bounds"),
-                               &opened));
-  const std::unique_ptr<TransactionDB> db(opened);
-  for (const char* key : {"a1", "b1", "c0", "c1", "c2", "d1"}) {
-    CHECK_OK(db->Put(WriteOptions(), key, "v"));
-  }
-  const std::unique_ptr<Transaction> transaction(db->BeginTransaction(WriteOptions()));
-  CHECK_OK(transaction->Put("c0", "new"));
-  for (const bool in_transaction : {false, true}) {
-    char lower[] = "b";
-    char upper[] = "c";
-    const Slice first(lower, 1);
-    Slice last(upper, 1);
-    ReadOptions read;
-    read.iterate_lower_bound = &first;
-    read.iterate_upper_bound = &last;
-    const std::unique_ptr<Iterator> it(in_transaction ? transaction->GetIterator(read)
-                                                      : db->NewIterator(read));
-    // The iterator goes on reading what it was made over.
-    CHECK_OK(db->Put(WriteOptions(), "c7", "later"));
-    FollowsBounds(it.get(), lower, upper, &last);
-    CHECK_OK(db->Delete(WriteOptions(), "c7"));
-  }
-  CHECK_OK(transaction->Rollback());
 }
 
 // A logger that passes its lines on and then uses the same arguments, as that of MyRocks does.
@@ -293,7 +237,6 @@ int main() {
   Batches();
   OfTransactions();
   Logs();
-  Bounds();
   ChangedPrefix();
   Refused();
   std::puts("rocksdb6: ok");

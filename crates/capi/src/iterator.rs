@@ -178,6 +178,20 @@ impl Walk {
         }
     }
 
+    /// An iterator without a batch is its own base.
+    fn set_base_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        match self {
+            Walk::Merged(it) => it.set_base_bounds(lower, upper),
+            alone => alone.set_bounds(lower, upper),
+        }
+    }
+
+    fn set_batch_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        if let Walk::Merged(it) = self {
+            it.set_batch_bounds(lower, upper);
+        }
+    }
+
     fn refresh(&mut self) -> Result<()> {
         match self {
             Walk::Base(it) => it.refresh(None),
@@ -517,6 +531,22 @@ pub extern "C" fn esker_iter_entry(iterator: *const rocksdb_iterator_t) -> *cons
     given(iterator).map_or(ptr::null(), |it| (&raw const it.here).cast())
 }
 
+/// A bound by pointer and length; NULL is none.
+fn bound<'a>(key: *const c_char, length: usize) -> Option<&'a [u8]> {
+    (!key.is_null()).then(|| bytes(key, length))
+}
+
+/// Has the iterator walk another range. It reads what it was made over, and has to be placed again.
+fn within(iterator: *mut rocksdb_iterator_t, set: impl FnOnce(&mut Walk)) {
+    attempt((), || {
+        let at = exclusive(iterator)?;
+        at.walked.end();
+        at.here = CurrentEntry::NOWHERE;
+        set(&mut at.iterator);
+        Ok(())
+    });
+}
+
 /// Sets the range that the iterator walks, from `lower` on and before `upper`; NULL is no bound. It
 /// reads what it was made over, and has to be placed again.
 #[unsafe(no_mangle)]
@@ -527,14 +557,38 @@ pub extern "C" fn esker_iter_set_bounds(
     upper: *const c_char,
     upper_length: usize,
 ) {
-    let bound = |key: *const c_char, length| (!key.is_null()).then(|| bytes(key, length));
-    attempt((), || {
-        let at = exclusive(iterator)?;
-        at.walked.end();
-        at.here = CurrentEntry::NOWHERE;
-        at.iterator
-            .set_bounds(bound(lower, lower_length), bound(upper, upper_length));
-        Ok(())
+    within(iterator, |walk| {
+        walk.set_bounds(bound(lower, lower_length), bound(upper, upper_length));
+    });
+}
+
+/// As [`esker_iter_set_bounds`], for the base of an iterator with a batch on top: the batch's keys
+/// keep their range. Other iterators are their own base.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_iter_set_base_bounds(
+    iterator: *mut rocksdb_iterator_t,
+    lower: *const c_char,
+    lower_length: usize,
+    upper: *const c_char,
+    upper_length: usize,
+) {
+    within(iterator, |walk| {
+        walk.set_base_bounds(bound(lower, lower_length), bound(upper, upper_length));
+    });
+}
+
+/// As [`esker_iter_set_bounds`], for the batch on top of another iterator: that one keeps its
+/// range.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_iter_set_batch_bounds(
+    iterator: *mut rocksdb_iterator_t,
+    lower: *const c_char,
+    lower_length: usize,
+    upper: *const c_char,
+    upper_length: usize,
+) {
+    within(iterator, |walk| {
+        walk.set_batch_bounds(bound(lower, lower_length), bound(upper, upper_length));
     });
 }
 

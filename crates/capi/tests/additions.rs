@@ -249,6 +249,8 @@ fn the_entry_of_an_iterator_follows_it() {
     assert!(!check());
     assert_eq!(esker_iter_entry(null()), null());
     esker_iter_set_bounds(null_mut(), null(), 0, null(), 0);
+    esker_iter_set_base_bounds(null_mut(), null(), 0, null(), 0);
+    esker_iter_set_batch_bounds(null_mut(), null(), 0, null(), 0);
     rocksdb_iter_destroy(it);
     rocksdb_close(db);
 }

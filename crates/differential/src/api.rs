@@ -390,6 +390,8 @@ functions! {
     esker_writebatch_assign(H, H, E);
     esker_iter_entry(H) -> *const [LentSlice; 2];
     esker_iter_set_bounds(H, T, usize, T, usize);
+    esker_iter_set_base_bounds(H, T, usize, T, usize);
+    esker_iter_set_batch_bounds(H, T, usize, T, usize);
     esker_resume(H, E);
     esker_backup_engine_delete_backup(H, u32, E);
     esker_map_property_cf(H, H, T, *mut c_void, NamedValue, E) -> c_uchar;

@@ -5,9 +5,11 @@
 use esker_env::{Env, ReadOptions};
 use esker_files::table::{
     BlockCache, LookupKey, ReadContext, TableOptions, TableReader, TableReaderOptions,
+    read_properties,
 };
 use esker_format::key::user_key;
-use esker_format::{Cursor, KeyOrder, PrefixExtractor};
+use esker_format::{Comparator, Cursor, KeyOrder, PrefixExtractor};
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +26,35 @@ fn tables(dir: &Path, out: &mut Vec<PathBuf>) {
         } else if path.extension().is_some_and(|e| e == "sst") {
             out.push(path);
         }
+    }
+}
+
+/// An order of bytes under a name of MyRocks.
+struct SqlOrder(&'static str);
+
+impl Comparator for SqlOrder {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        if self.0.starts_with("rev:") {
+            b.cmp(a)
+        } else {
+            a.cmp(b)
+        }
+    }
+
+    fn can_keys_with_different_bytes_be_equal(&self) -> bool {
+        false
+    }
+}
+
+fn order_of(name: &str) -> KeyOrder {
+    let of_sql = ["RocksDB_SE_v3.10", "rev:RocksDB_SE_v3.10"];
+    match of_sql.into_iter().find(|known| *known == name) {
+        Some(known) => KeyOrder::Custom(Arc::new(SqlOrder(known))),
+        None => KeyOrder::builtin(name).expect("a built-in comparator"),
     }
 }
 
@@ -79,7 +110,16 @@ fn check(path: &Path, cached: bool) -> Option<usize> {
         .open_read(path, ReadOptions::default())
         .expect("opens");
     let size = file.len();
-    let first = match TableReader::open(file.clone(), size, TableReaderOptions::default()) {
+    let props = read_properties(file.clone()).unwrap_or_else(|e| panic!("{e}"));
+    // Keys whose timestamps were not stored are whole in the order without them.
+    let name = if props.user_defined_timestamps_persisted {
+        props.comparator_name.as_str()
+    } else {
+        props.comparator_name.trim_end_matches(".u64ts")
+    };
+    let order = order_of(name);
+    let options = options(order.clone(), &props.prefix_extractor_name, cached);
+    let reader = match TableReader::open(file, size, options) {
         Ok(r) => r,
         Err(e) if e.kind() == esker_status::ErrorKind::NotSupported => {
             println!("refused: {e}");
@@ -87,20 +127,6 @@ fn check(path: &Path, cached: bool) -> Option<usize> {
         }
         Err(e) => panic!("{e}"),
     };
-    let props = first.properties().clone();
-    // Keys whose timestamps were not stored are whole in the order without them.
-    let name = if props.user_defined_timestamps_persisted {
-        props.comparator_name.as_str()
-    } else {
-        props.comparator_name.trim_end_matches(".u64ts")
-    };
-    let order = KeyOrder::builtin(name).expect("a built-in comparator");
-    let reader = TableReader::open(
-        file,
-        size,
-        options(order.clone(), &props.prefix_extractor_name, cached),
-    )
-    .expect("reopens");
     let all = walk(&reader, path);
     assert_eq!(
         all.len() as u64,

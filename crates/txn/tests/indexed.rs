@@ -232,6 +232,65 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn base_and_batch_have_ranges_of_their_own(
+        base in proptest::collection::btree_set(0u8..26, 0..20),
+        puts in proptest::collection::btree_map(0u8..26, any::<bool>(), 0..20),
+        of_base in (0u8..26, 0u8..26),
+        of_batch in (0u8..26, 0u8..26),
+        moves in proptest::collection::vec((any::<u8>(), 0u8..26), 0..60),
+    ) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let db = open(&dir);
+        let family = db.default_family_handle();
+        for k in &base {
+            db.put(key(*k), value(0)).expect("written");
+        }
+        let batch = IndexedBatch::new(true);
+        for (k, is_put) in &puts {
+            let changed = if *is_put {
+                batch.put(&key(*k), &value(1))
+            } else {
+                batch.delete(&key(*k))
+            };
+            changed.expect("room");
+        }
+        let range = |(a, b): (u8, u8)| a.min(b)..a.max(b);
+        let (of_base, of_batch) = (range(of_base), range(of_batch));
+        let mut model: Model = base
+            .iter()
+            .filter(|k| of_base.contains(*k))
+            .map(|k| (key(*k), value(0)))
+            .collect();
+        for (k, is_put) in puts.iter().filter(|(k, _)| of_batch.contains(*k)) {
+            if *is_put {
+                model.insert(key(*k), value(1));
+            } else {
+                model.remove(&key(*k));
+            }
+        }
+        let within = |range: &std::ops::Range<u8>| {
+            let mut options = ReadOptions::default();
+            options.iterate_lower_bound = Some(key(range.start));
+            options.iterate_upper_bound = Some(key(range.end));
+            options
+        };
+        let below = db.iter_opt(&family, within(&of_base), None);
+        let mut it = batch.iter_over(below, Some(&family), Some(&within(&of_batch)));
+        check_moves(&mut it, &model, &moves);
+        // Set later, one after the other.
+        let mut it = batch.iter_over(db.iter(), Some(&family), None);
+        it.seek_to_first();
+        it.set_batch_bounds(Some(&key(of_batch.start)), Some(&key(of_batch.end)));
+        prop_assert!(!it.valid());
+        it.set_base_bounds(Some(&key(of_base.start)), Some(&key(of_base.end)));
+        check_moves(&mut it, &model, &moves);
+    }
+}
+
 /// As [`check_moves`], for seeks inside the bounds only: elsewhere both sides clamp.
 fn check_bounded(
     it: &mut MergedIterator,

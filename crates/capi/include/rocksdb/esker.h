@@ -31,7 +31,7 @@ typedef void (*esker_table_cb)(void* state, const char* path, size_t path_length
 typedef void (*esker_named_value_cb)(void* state, const char* name, size_t name_length,
     const char* value, size_t value_length);
 
-#define ESKER_INTERFACE_VERSION 6
+#define ESKER_INTERFACE_VERSION 7
 
 enum {
   esker_options_of_database = 0,
@@ -92,6 +92,10 @@ extern ROCKSDB_LIBRARY_API void esker_cache_set_strict_capacity_limit(rocksdb_ca
     unsigned char strict);
 extern ROCKSDB_LIBRARY_API const rocksdb_slice_t* esker_iter_entry(const rocksdb_iterator_t* iterator);
 extern ROCKSDB_LIBRARY_API void esker_iter_set_bounds(rocksdb_iterator_t* iterator,
+    const char* lower, size_t lower_length, const char* upper, size_t upper_length);
+extern ROCKSDB_LIBRARY_API void esker_iter_set_base_bounds(rocksdb_iterator_t* iterator,
+    const char* lower, size_t lower_length, const char* upper, size_t upper_length);
+extern ROCKSDB_LIBRARY_API void esker_iter_set_batch_bounds(rocksdb_iterator_t* iterator,
     const char* lower, size_t lower_length, const char* upper, size_t upper_length);
 extern ROCKSDB_LIBRARY_API void esker_sstfilewriter_set_family(rocksdb_sstfilewriter_t* writer,
     const rocksdb_column_family_handle_t* column_family, char** errptr);

@@ -4,16 +4,50 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
+use std::ops::Range;
 use std::ptr;
 
 use super::program::Mode;
-use super::table::{Edit, ONCE, key};
+use super::reads::check_standing;
+use super::table::{Edit, ONCE, Table, key};
 use super::tree::required;
 use super::txn::number_of;
 use super::world::{ModelState, at, c_text};
 use super::writer::Writer;
 use crate::api::{H, c};
 use crate::{Failure, Result, callbacks};
+
+/// The entries of a base within its range, with those of a batch on top within another.
+fn joined(base: &Table, of_base: &Range<usize>, over: &Table, of_batch: &Range<usize>) -> Table {
+    let entry = |number: usize| {
+        let own = over.entries[number].as_ref();
+        let below = base.entries[number].as_ref();
+        own.filter(|_| of_batch.contains(&number))
+            .or_else(|| below.filter(|_| of_base.contains(&number)))
+            .cloned()
+    };
+    Table {
+        entries: (0..base.entries.len()).map(entry).collect(),
+    }
+}
+
+/// Walks a whole iterator, both ways.
+fn check_walk(world: &ModelState, iter: H, table: &Table, keys: usize) -> Result<()> {
+    let there = |number: &usize| table.entries[*number].is_some();
+    let numbers: Vec<_> = (0..table.entries.len()).filter(there).collect();
+    c!(world, iter_seek_to_first, iter);
+    for number in &numbers {
+        check_standing(world, iter, table, Some(*number), keys)?;
+        c!(world, iter_next, iter);
+    }
+    check_standing(world, iter, table, None, keys)?;
+    c!(world, iter_seek_to_last, iter);
+    for number in numbers.iter().rev() {
+        check_standing(world, iter, table, Some(*number), keys)?;
+        c!(world, iter_prev, iter);
+    }
+    check_standing(world, iter, table, None, keys)
+}
 
 /// The expectation of a step.
 fn holds(yes: bool, what: &str) -> Result<()> {
@@ -45,6 +79,7 @@ impl Writer<'_> {
             3 => self.entries(family, number),
             4 => self.shared_statistics(),
             5 | 6 => self.waits(),
+            7 => self.ranges_of_both(family, number),
             _ => self.in_a_transaction(family, number),
         }
     }
@@ -218,6 +253,63 @@ impl Writer<'_> {
             same,
             "an iterator shows another entry than its own, or none of its bounds",
         )
+    }
+
+    /// A batch on top of an iterator, each with a range of its own.
+    fn ranges_of_both(&self, family: u64, number: u64) -> Result<()> {
+        let world = self.world;
+        if world.api.esker_iter_set_base_bounds.is_none() {
+            return Ok(());
+        }
+        let (place, family) = self.family(family);
+        let (read, table) = self.view(place, &family.name, u64::MAX);
+        let batch = c!(world, writebatch_wi_create, 0, 1);
+        let first = number as usize % self.keys();
+        let mut over = Table::new(self.keys());
+        for number in (first..self.keys()).step_by(2).take(4) {
+            let (name, value) = (key(number, self.keys()), b"over");
+            let (k, v) = (at(&name), at(value));
+            c!(
+                world,
+                writebatch_wi_put_cf,
+                batch,
+                family.handle,
+                k,
+                4,
+                v,
+                4
+            );
+            over.entries[number] = Some(value.as_slice().into());
+        }
+        let base = c!(world, create_iterator_cf, world.db(), read, family.handle);
+        let iter = c!(
+            world,
+            writebatch_wi_create_iterator_with_base_cf,
+            batch,
+            base,
+            family.handle
+        );
+        let all = 0..table.entries.len();
+        let walk = |base: &Range<usize>, own: &Range<usize>| {
+            check_walk(world, iter, &joined(&table, base, &over, own), self.keys())
+        };
+        let mut outcome = walk(&all, &all);
+        let (of_base, of_batch) = (first + 1..first + 4, first + 3..first + 6);
+        for (is_base, range) in [(true, &of_base), (false, &of_batch)] {
+            let (from, to) = (key(range.start, self.keys()), key(range.end, self.keys()));
+            let (low, high) = (at(&from), at(&to));
+            if is_base {
+                c!(world, esker_iter_set_base_bounds, iter, low, 4, high, 4);
+            } else {
+                c!(world, esker_iter_set_batch_bounds, iter, low, 4, high, 4);
+            }
+            let own = if is_base { &all } else { &of_batch };
+            outcome = outcome.and_then(|()| walk(&of_base, own));
+        }
+        c!(world, iter_destroy, iter);
+        c!(world, writebatch_wi_destroy, batch);
+        c!(world, readoptions_destroy, read);
+        outcome.map_err(|failure| failure.context("ranges of base and batch"))
     }
 
     fn shared_statistics(&self) -> Result<()> {

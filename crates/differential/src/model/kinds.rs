@@ -214,7 +214,7 @@ pub(super) const KINDS: &[CallKind] = &[
         "additions",
         25,
         0,
-        &[Below(9), Family, Key, Id],
+        &[Below(10), Family, Key, Id],
         &["esker_transactiondb_each_lock"],
     ),
 ];

@@ -29,7 +29,7 @@ fn standing<'a>(world: &ModelState, iterator: H) -> Result<Option<(&'a [u8], &'a
 }
 
 /// Fails unless an iterator stands on the key `place` of the table, or nowhere.
-fn check_standing(
+pub(super) fn check_standing(
     world: &ModelState,
     iterator: H,
     table: &Table,
@@ -107,7 +107,7 @@ fn scan(world: &ModelState, iterator: H, table: &Table, keys: usize, backward: b
 
 impl Writer<'_> {
     /// The options and the table of a read: of a snapshot when one of this number is held.
-    fn view(&self, place: usize, name: &str, snapshot: u64) -> (H, Table) {
+    pub(super) fn view(&self, place: usize, name: &str, snapshot: u64) -> (H, Table) {
         let read = c!(self.world, readoptions_create);
         c!(self.world, readoptions_set_total_order_seek, read, 1);
         let held = self

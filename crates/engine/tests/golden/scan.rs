@@ -115,10 +115,11 @@ fn check_points(db: &Db, family: &esker::FamilyHandle, entries: &Entries) -> Res
             return Err(differs(family.name(), "the read of many", key));
         }
     }
-    for (at, (key, _)) in entries.iter().enumerate() {
+    let order = family.order();
+    for (key, _) in entries {
         let after = [&key[..], b"\0"].concat();
-        let exists = entries.get(at + 1).is_some_and(|(k, _)| *k == after);
-        if !exists && db.get_cf(family, &after)?.is_some() {
+        let found = entries.binary_search_by(|(k, _)| order.compare_bare(k, &after));
+        if found.is_err() && db.get_cf(family, &after)?.is_some() {
             return Err(differs(family.name(), "the read of an absent key", &after));
         }
     }
@@ -127,6 +128,7 @@ fn check_points(db: &Db, family: &esker::FamilyHandle, entries: &Entries) -> Res
 
 /// Seeks to some keys, and to the gaps after them, from both sides.
 fn check_seeks(db: &Db, family: &esker::FamilyHandle, entries: &Entries) -> Result<()> {
+    let order = family.order();
     let mut it = db.iter_opt(family, total_order(), None);
     for at in (0..entries.len()).step_by(13) {
         let (key, value) = &entries[at];
@@ -137,13 +139,15 @@ fn check_seeks(db: &Db, family: &esker::FamilyHandle, entries: &Entries) -> Resu
             return Err(differs(family.name(), "the seek", key));
         }
         it.seek_for_prev(&gap);
-        let before = entries[at..].iter().take_while(|(k, _)| *k <= gap).last();
+        let before = entries.partition_point(|(k, _)| order.compare_bare(k, &gap).is_le());
+        let before = before.checked_sub(1).map(|at| &entries[at]);
         if it.entry().map(|(k, _)| k) != before.map(|(k, _)| &k[..]) {
             it.status()?;
             return Err(differs(family.name(), "the seek for the previous", &gap));
         }
         it.seek(&gap);
-        let after = entries[at..].iter().find(|(k, _)| *k >= gap);
+        let after = entries.partition_point(|(k, _)| order.compare_bare(k, &gap).is_lt());
+        let after = entries.get(after);
         if it.entry().map(|(k, _)| k) != after.map(|(k, _)| &k[..]) {
             it.status()?;
             return Err(differs(family.name(), "the seek into a gap", &gap));

@@ -97,8 +97,24 @@ impl MergedIterator {
 
     /// Sets the range that it walks, as [`DbIterator::set_bounds`] does.
     pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        self.set_base_bounds(lower, upper);
+        self.set_batch_bounds(lower, upper);
+    }
+
+    /// Sets the range of the base alone. It is not placed afterwards.
+    pub fn set_base_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
         self.base.set_bounds(lower, upper);
+        self.leave();
+    }
+
+    /// Sets the range of the batch alone. It is not placed afterwards.
+    pub fn set_batch_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
         self.batch.set_bounds(lower, upper);
+        self.leave();
+    }
+
+    /// Stands nowhere.
+    fn leave(&mut self) {
         self.side = EntrySource::Neither;
         self.is_placed = false;
         self.equal = false;

@@ -488,7 +488,8 @@ impl IndexedBatch {
     /// The keys of `base` as they would be if the batch was written.
     ///
     /// `family` is the one that `base` walks; without it the batch's default order is used, and
-    /// merge operands cannot be read. `options` brings the bounds, which must be those of `base`.
+    /// merge operands cannot be read. `options` brings the bounds of the batch's keys; `base` keeps
+    /// its own.
     pub fn iter_over(
         &self,
         base: DbIterator,
