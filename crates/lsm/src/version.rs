@@ -162,9 +162,18 @@ impl LevelFiles {
     }
 
     fn find_in(&self, order: &KeyOrder, target: &[u8], within: Range<usize>) -> usize {
-        let compare =
-            |f: &Arc<FileMeta>| order.compare_internal(f.largest.as_bytes(), target).is_lt();
-        within.start + self.files[within].partition_point(compare)
+        // `partition_point` is a call of its own, and this is part of each Get.
+        let Range { mut start, mut end } = within;
+        while start < end {
+            let middle = start + (end - start) / 2;
+            let largest = self.files[middle].largest.as_bytes();
+            if order.compare_internal(largest, target).is_lt() {
+                start = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        start
     }
 
     /// The part of a user key that decides most comparisons in this level without touching a file.
