@@ -9,6 +9,7 @@ use crate::text::{TextFormat, plural, size};
 use clap::Args;
 use esker_format::Level;
 use esker_format::edit::NewFile;
+use esker_lsm::blob_groups;
 use esker_lsm::pick::Policy;
 use esker_lsm::plan::Busy;
 use esker_lsm::score::{pending_compaction_bytes, scores};
@@ -159,7 +160,27 @@ fn blobs(version: &Version, out: &mut Out) -> Outcome {
         plural(files.len() as u64, "blob file"),
         size(total),
         size(garbage)
-    ))
+    ))?;
+    for (level, of) in blob_groups::sums(version) {
+        out.line(format!(
+            "    level {level}: {} of medium values, {}, {}, of which {} is garbage",
+            plural(of.groups as u64, "group"),
+            plural(of.files as u64, "file"),
+            size(of.bytes),
+            size(of.garbage)
+        ))?;
+    }
+    Ok(())
+}
+
+/// The groups of medium values of each level that has any.
+fn groups_json(version: &Version) -> Vec<serde_json::Value> {
+    let all = blob_groups::sums(version).into_iter();
+    all.map(|(level, of)| {
+        json!({"level": level.0, "groups": of.groups, "files": of.files, "bytes": of.bytes,
+            "garbage_bytes": of.garbage})
+    })
+    .collect()
 }
 
 fn family_json(
@@ -194,5 +215,6 @@ fn family_json(
     json!({"type": "family", "family": family.id.0, "name": family.name,
         "comparator": family.comparator, "bytes": version.bytes(),
         "pending_compaction_bytes": pending_compaction_bytes(version, policy),
-        "blob_files": version.blob_files().len(), "levels": levels})
+        "blob_files": version.blob_files().len(), "blob_groups": groups_json(version),
+        "levels": levels})
 }

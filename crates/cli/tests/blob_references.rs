@@ -9,9 +9,10 @@ use esker::{CompactRangeOptions, Db, Env, Options, Result};
 use esker_env::WriteOptions;
 use esker_files::current;
 use esker_files::manifest::{ManifestReader, ManifestWriter};
-use esker_format::FileNo;
+use esker_format::blob_groups::BlobTier;
 use esker_format::edit::{BlobGarbage, VersionEdit};
 use esker_format::file_name::manifest_name;
+use esker_format::{FileNo, Level};
 use std::path::Path;
 
 /// A database with two blob files: of 20 values, 5 of them garbage, and of 5.
@@ -59,6 +60,14 @@ fn relisted(dir: &Path, change: impl Fn(&mut VersionEdit)) -> Result<()> {
 
 /// The messages of `esker check` about a database that was made and `change`d, by severity.
 fn problems(change: impl Fn(&mut VersionEdit), code: i32) -> Result<Vec<(String, String)>> {
+    problems_of(make, change, code)
+}
+
+fn problems_of(
+    make: fn(&Path) -> Result<()>,
+    change: impl Fn(&mut VersionEdit),
+    code: i32,
+) -> Result<Vec<(String, String)>> {
     let dir = tempfile::tempdir().expect("a directory");
     let db = dir.path().join("db");
     make(&db)?;
@@ -145,5 +154,65 @@ fn wrong_references_of_files_are_errors() -> Result<()> {
             .any(|(_, text)| text.contains("oldest blob file")),
         "{found:?}"
     );
+    Ok(())
+}
+
+/// A database with two groups of medium values, of one file each and of level 0, and a file of
+/// large ones.
+fn make_tiers(dir: &Path) -> Result<()> {
+    let options = Options::new().create_if_missing(true).set_all(
+        "enable_blob_files=true;min_medium_blob_size=100;min_large_blob_size=1000;\
+         disable_auto_compactions=true",
+    )?;
+    let db = Db::open(dir, options)?;
+    for count in [20, 5] {
+        for n in 0..count {
+            db.put(format!("key{n:05}"), [b'v'; 500])?;
+        }
+        db.put("large", [b'v'; 1_000])?;
+        db.flush()?;
+    }
+    db.close()
+}
+
+#[test]
+fn groups_are_told_and_those_that_overlap_are_warned_of() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = dir.path().join("db");
+    make_tiers(&db)?;
+    let text = esker_on(&["shape"], &db).expect(0).out;
+    let line = "    level 0: 2 groups of medium values, 2 files,";
+    assert!(text.lines().any(|l| l.starts_with(line)), "{text}");
+    let lines = esker_on(&["shape", "--json"], &db).expect(0).json();
+    let family = lines.iter().find(|v| v["type"] == "family");
+    let groups = &family.expect("a family")["blob_groups"];
+    assert_eq!(groups[0]["bytes"], 25 * 540, "{groups}");
+
+    let warned = |(severity, text): &(String, String), told: &str| {
+        severity == "warning" && text.contains(told)
+    };
+    let found = problems_of(make_tiers, |_| {}, 0)?;
+    assert!(!found.iter().any(|f| f.1.contains("group")), "{found:?}");
+    // Both groups are said to be one.
+    let one = |edit: &mut VersionEdit| {
+        for blob in &mut edit.blob_additions {
+            if let BlobTier::Medium(group) = &mut blob.tier {
+                group.number = FileNo(1);
+            }
+        }
+    };
+    let found = problems_of(make_tiers, one, 0)?;
+    let told = "of its group 1";
+    assert!(found.iter().any(|f| warned(f, told)), "{found:?}");
+    let deep = |edit: &mut VersionEdit| {
+        for blob in &mut edit.blob_additions {
+            if let BlobTier::Medium(group) = &mut blob.tier {
+                group.level = Level(9);
+            }
+        }
+    };
+    let found = problems_of(make_tiers, deep, 0)?;
+    let told = "its group is of level 9";
+    assert_eq!(found.iter().filter(|f| warned(f, told)).count(), 2);
     Ok(())
 }

@@ -113,6 +113,11 @@ pub struct BlobMeta {
     pub checksum_method: String,
     /// The checksum of the whole file.
     pub checksum_value: Vec<u8>,
+    /// The sorted group that it is of, by the number of the group's first file, where it holds
+    /// medium values (`min_medium_blob_size`).
+    pub group: Option<u64>,
+    /// The level of that group.
+    pub group_level: Option<u8>,
 }
 
 /// A family, level by level.

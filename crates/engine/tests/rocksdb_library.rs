@@ -137,3 +137,93 @@ fn turns(library: &Library, seed: u64, tally: &mut Tally) {
         );
     }
 }
+
+const TIERS: &str = "enable_blob_files=true;min_medium_blob_size=100;min_large_blob_size=2000;\
+     disable_auto_compactions=true;level_compaction_dynamic_level_bytes=false";
+
+fn open_with_tiers(dir: &std::path::Path) -> Db {
+    let options = esker::Options::new().create_if_missing(true);
+    let options = options.set_all(TIERS).expect("these options exist");
+    Db::open(dir, options).expect("it opens")
+}
+
+/// Number, group and level of each blob file.
+fn groups(db: &Db) -> Vec<(u64, Option<u64>, Option<u8>)> {
+    let blobs = db
+        .family_metadata(&db.default_family_handle())
+        .blob_files
+        .into_iter();
+    blobs.map(|b| (b.number, b.group, b.group_level)).collect()
+}
+
+/// A database with medium and large values in two levels.
+fn make_tiers(dir: &std::path::Path) -> Contents {
+    let db = open_with_tiers(dir);
+    let mut content = std::collections::BTreeMap::new();
+    for round in 0..2u32 {
+        for n in 0..200u32 {
+            let len = if n % 20 == 0 { 3_000 } else { 300 };
+            let key = format!("key{:05}", n * (round + 1)).into_bytes();
+            let value = vec![b'a' + (n % 20) as u8; len];
+            db.put(&key, &value).expect("a write");
+            content.insert(key, value);
+        }
+        db.flush().expect("a flush");
+        if round == 0 {
+            let family = db.default_family_handle();
+            let how = CompactRangeOptions::default();
+            db.compact_range_opt(&family, None, None, &how)
+                .expect("a compaction");
+        }
+    }
+    db.close().expect("a clean end");
+    Contents::from([("default".to_owned(), content)])
+}
+
+#[test]
+fn groups_of_blob_files_outlive_what_rocksdb_writes() {
+    let home = tempfile::tempdir().expect("a directory");
+    let dir = home.path().join("db");
+    let mut model = make_tiers(&dir);
+    let db = open_with_tiers(&dir);
+    let before = groups(&db);
+    assert!(before.iter().any(|(_, group, _)| group.is_some()));
+    assert!(before.iter().any(|(_, group, _)| group.is_none()));
+    db.close().expect("a clean end");
+    let mut tally = Tally::default();
+    if let Some(tools) = rocksdb_tools::Tools::find() {
+        let (k, v) = (rocksdb_tools::hex(b"kx"), rocksdb_tools::hex(b"1"));
+        tools.ldb(&dir, &["put", "--hex", &k, &v]);
+        let content = model.get_mut("default").expect("a family");
+        content.insert(b"kx".to_vec(), b"1".to_vec());
+        let db = open_with_tiers(&dir);
+        assert_eq!(groups(&db), before, "after RocksDB 7.8");
+        compare_ours(&db, &model, "after RocksDB 7.8");
+        db.close().expect("a clean end");
+        tools.compare(&dir, &model, "tiers", &mut tally);
+    }
+    let Ok(path) = std::env::var("ESKER_REF_LIB") else {
+        return;
+    };
+    let library = Library::load(&path);
+    let theirs = library.open(&dir, "tiers");
+    compare_theirs(&theirs, &model, "tiers", &mut tally);
+    drop(theirs);
+    let db = open_with_tiers(&dir);
+    assert_eq!(groups(&db), before, "after the library");
+    db.close().expect("a clean end");
+    // What RocksDB writes names no groups: values stay where they are.
+    let theirs = library.open(&dir, "tiers");
+    theirs.settle(true);
+    drop(theirs);
+    let db = open_with_tiers(&dir);
+    let left = groups(&db);
+    assert!(left.iter().all(|(_, group, _)| group.is_none()), "{left:?}");
+    compare_ours(&db, &model, "after a compaction by the library");
+    let family = db.default_family_handle();
+    let how = CompactRangeOptions::default();
+    db.compact_range_opt(&family, None, None, &how)
+        .expect("a compaction");
+    compare_ours(&db, &model, "compacted");
+    say(format_args!("{tally}"));
+}

@@ -7,6 +7,7 @@
 
 pub mod batch;
 pub mod blob;
+pub mod blob_groups;
 pub mod blob_refs;
 pub mod block;
 pub mod coding;

@@ -57,6 +57,7 @@ impl TreeEdit {
                 total_bytes: b.total_bytes,
                 checksum_method: b.checksum_method.clone(),
                 checksum_value: b.checksum_value.clone(),
+                tier: b.tier,
             }));
         let garbage = self.garbage.iter();
         let garbage = garbage.map(|&(number, count, bytes)| BlobGarbage {
@@ -108,6 +109,7 @@ impl From<&VersionEdit> for TreeEdit {
                     total_bytes: b.total_bytes,
                     checksum_method: b.checksum_method.clone(),
                     checksum_value: b.checksum_value.clone(),
+                    tier: b.tier,
                     ..BlobFile::default()
                 })
                 .collect(),

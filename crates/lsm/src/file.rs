@@ -90,6 +90,11 @@ impl From<&BlobRefs> for BlobShares {
 }
 
 impl BlobShares {
+    /// All files with their bytes, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (FileNo, u64)> + '_ {
+        self.by_file.iter().copied()
+    }
+
     /// Bytes of this file; none where no entry refers to it.
     pub fn of(&self, file: FileNo) -> Option<u64> {
         let at = self.by_file.binary_search_by_key(&file, |(file, _)| *file);

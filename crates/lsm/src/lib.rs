@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assessment;
+pub mod blob_groups;
 pub mod check;
 pub mod closures;
 pub mod compaction_filter;

@@ -4,6 +4,7 @@
 //! is what running plans occupy, so that no two take one input or write overlapping ranges of one
 //! level.
 
+use crate::blob_groups::RegroupedValues;
 use crate::edit::TreeEdit;
 use crate::file::{FileMeta, compare_boundary};
 use crate::version::Version;
@@ -126,6 +127,8 @@ pub struct Plan {
     pub collected: Arc<[FileNo]>,
     /// Bytes of the values that leave them.
     pub moved_bytes: u64,
+    /// Medium values that move to a group of the output.
+    pub regrouped: RegroupedValues,
     /// Round robin: where the next pick at a level starts, for the edit.
     pub cursor: Option<(Level, InternalKey)>,
 }
@@ -155,7 +158,16 @@ impl Plan {
     /// that makes beyond the largest run among the inputs is alive, and a bound that is a multiple
     /// of what is alive grows by more than that.
     pub fn room_needed(&self) -> u64 {
-        self.tables_needed().saturating_add(self.moved_bytes)
+        self.tables_needed()
+            .saturating_add(self.moved_bytes)
+            .saturating_add(self.regrouped_bytes())
+    }
+    /// Bytes of the medium values that it moves.
+    fn regrouped_bytes(&self) -> u64 {
+        match self.kind {
+            PlanKind::Merge => self.regrouped.bytes,
+            PlanKind::TrivialMove | PlanKind::Delete => 0,
+        }
     }
     /// The part of [`Plan::room_needed`] that tables may take.
     fn tables_needed(&self) -> u64 {

@@ -4,7 +4,7 @@
 //! them. What stands inside braces in OPTIONS texts is declared here whole, for the catalogue too.
 
 use crate::load::StallTriggers;
-use esker_format::named_enum;
+use esker_format::{Level, named_enum};
 
 named_enum! {
     /// How the tree is kept in shape; RocksDB's `CompactionStyle`.
@@ -286,6 +286,9 @@ macro_rules! declare_policy {
             pub path_targets: Vec<u64>,
             /// When garbage in blob files starts compactions; `None` for never.
             pub forced_blob_gc: Option<ForcedBlobGc>,
+            /// The first level to which medium values move with their keys; `None` where they are
+            /// not kept in groups.
+            pub blob_groups_from: Option<Level>,
         }
 
         impl Default for Policy {
@@ -296,6 +299,7 @@ macro_rules! declare_policy {
                     allow_trivial_move: true,
                     path_targets: Vec::new(),
                     forced_blob_gc: None,
+                    blob_groups_from: None,
                 }
             }
         }

@@ -1,10 +1,13 @@
 //! The demand of reads on a tree: the time that they spend because it has several runs, and the
 //! price of a merge that removes some.
 //!
-//! A read searches every sorted run, so each run beyond the first costs every read some time. The
+//! A read searches every sorted run, so each run beyond the first costs every read some time. A walk
+//! reads values of every sorted group of blob files ([`crate::blob_groups`]), which it pays for as
+//! for runs. The
 //! engine times a sample of the reads and adds up that part of their time ([`extra_ns`]) as the
 //! debt of the tree. A merge costs what its bytes took in the merges before.
 
+use crate::blob_groups::extra_groups;
 use crate::file::FileStats;
 use crate::version::Version;
 use esker_format::Level;
@@ -42,11 +45,21 @@ pub enum SampledReads {
     },
 }
 
+/// The runs that a walk goes through: those of the tree, as many memtables, and the groups of blob
+/// files beyond the first.
+pub fn walked_runs(version: &Version, memtables: usize) -> usize {
+    version.sorted_runs() + memtables + extra_groups(version)
+}
+
 /// The part of their time that reads spend because they search more than one run: those of the
 /// tree, and as many memtables. Runs share the time of a seek evenly. Of point reads, it is what
 /// they spend on blocks beyond one each, and on filters.
 pub fn extra_ns(version: &Version, memtables: usize, reads: SampledReads) -> u64 {
-    let runs = (version.sorted_runs() + memtables) as u64;
+    let runs = match reads {
+        SampledReads::Gets { .. } => version.sorted_runs() + memtables,
+        SampledReads::Seek { .. } => walked_runs(version, memtables),
+    };
+    let runs = runs as u64;
     let extra = runs.saturating_sub(1);
     match reads {
         SampledReads::Gets {
@@ -112,6 +125,6 @@ impl ReadDemand {
 
 /// Returns whether reads have paid for the flush of one of the memtables, which holds `bytes`.
 pub fn is_flush_paid(version: &Version, memtables: usize, demand: &ReadDemand, bytes: u64) -> bool {
-    let extra = (version.sorted_runs() + memtables).saturating_sub(1);
+    let extra = walked_runs(version, memtables).saturating_sub(1);
     extra > 0 && demand.merge_ns(bytes) <= demand.debt_ns / extra as u64
 }

@@ -12,6 +12,7 @@
 //! are escaped as in Rust byte strings; what has a meaning here is escaped as `\xNN`.
 //! Thread-safety: pure functions.
 
+use crate::blob_groups;
 use crate::edit::{TreeEdit, apply};
 use crate::file::{FileMeta, FileStats};
 use crate::pick::Policy;
@@ -167,7 +168,8 @@ pub fn summary(version: &Version, policy: &Policy, busy: &Busy) -> String {
     out
 }
 
-/// Contents of blob files in one line; empty where there are none.
+/// Contents of blob files in one line, and of their groups in one for each level; empty where there
+/// are none.
 pub fn blob_summary(version: &Version, busy: &Busy) -> String {
     let blobs = version.blob_files().values();
     let sum = |of: fn(&BlobFile) -> u64| blobs.clone().map(|b| of(b)).sum::<u64>();
@@ -175,12 +177,23 @@ pub fn blob_summary(version: &Version, busy: &Busy) -> String {
     if total == 0 {
         return String::new();
     }
-    format!(
+    let mut out = format!(
         "blob files: {}, live bytes {}, garbage bytes {garbage}, in flight up to {}\n",
         blobs.len(),
         total.saturating_sub(garbage),
         busy.output_bytes()
-    )
+    );
+    for (level, of) in blob_groups::sums(version) {
+        let (groups, files) = (of.groups, of.files);
+        let live = of.bytes.saturating_sub(of.garbage);
+        let _ = writeln!(
+            out,
+            "medium values of level {level}: groups {groups}, blob files {files}, \
+             live bytes {live}, garbage bytes {}",
+            of.garbage
+        );
+    }
+    out
 }
 
 /// Reads a picture. The tree passes the same checks as one from a MANIFEST.

@@ -7,6 +7,7 @@
 
 use crate::file::{FileMeta, MetadataSlot, compare_boundary};
 use crate::policy::ForcedBlobGc;
+use esker_format::blob_groups::BlobTier;
 use esker_format::key::{ValueType, user_key};
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq};
 use std::collections::BTreeMap;
@@ -257,6 +258,8 @@ pub struct BlobFile {
     pub garbage_bytes: u64,
     /// Tables whose oldest blob file this is.
     pub linked_tables: u64,
+    /// Values that it is for.
+    pub tier: BlobTier,
 }
 
 /// A blob file of a tree, and what the engine learned of it.

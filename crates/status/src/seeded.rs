@@ -147,6 +147,10 @@ catalogue! {
     BlobFooterUnsynced, "blob-footer-unsynced", Crashes, Tables, "A blob file is listed before its end is synced.";
     BlobGarbageTwice, "blob-garbage-twice", Model, Tables, "A compaction counts what it drops of a blob file twice.";
     BlobLinkUnsaid, "blob-link-unsaid", Model, Tables, "A table does not say which blob file is its oldest.";
+    MovedBlobCountsOn, "moved-blob-counts-on", Model, Tables,
+        "A value that a compaction moves still counts in the blob file that it left.";
+    BlobGroupTooDeep, "blob-group-too-deep", Model, Tables,
+        "A group of blob files is said to lie on a level that the tree does not have.";
     BlobDeletedWhileRead, "blob-deleted-while-read", Model, Tables, "A blob file goes while readers of older versions need it.";
     BlobCachedByOffset, "blob-cached-by-offset", Model, Reading, "Values of two blob files have one name in the cache.";
     BlobWindowOfAnyFile, "blob-window-of-any-file", Model, Reading, "What was read ahead of one blob file is taken for another's.";

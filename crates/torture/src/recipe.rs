@@ -86,6 +86,17 @@ pub(crate) const RECIPES: &[Recipe] = &[
         ],
     ),
     recipe(
+        "tiers",
+        16,
+        &[
+            ("enable_blob_files", "true"),
+            ("min_medium_blob_size", "60"),
+            ("min_large_blob_size", "1000"),
+            ("blob_file_size", "20000"),
+            ("enable_blob_garbage_collection", "true"),
+        ],
+    ),
+    recipe(
         "logs",
         16,
         &[

@@ -1,23 +1,70 @@
-//! Checks of blob files: header, every record with both checksums, footer, and the MANIFEST's
-//! counts.
+//! Checks of blob files: header, every record with both checksums, footer, the MANIFEST's counts, and
+//! the order of sorted groups.
 
 use super::report::{Report, Totals};
 use crate::directory::Directory;
 use crate::fold::Family;
 use esker_env::{FileSystem, RandomAccessFile, ReadOptions};
 use esker_files::blob::BlobFileReader;
-use esker_format::FamilyId;
 use esker_format::blob::{BlobRecordHeader, FOOTER_LEN, HEADER_LEN, RECORD_HEADER_LEN};
+use esker_format::blob_groups::BlobGroup;
 use esker_format::blob_refs::BlobRefs;
 use esker_format::file_name::{FileKind, blob_name};
+use esker_format::{FamilyId, FileNo, KeyOrder};
 use esker_lsm::version::BlobFile;
 use esker_status::{Error, Result};
+use std::sync::{Mutex, PoisonError};
 
 /// A blob file of the MANIFEST.
 pub(super) struct Job<'a> {
     pub(super) dir: &'a Directory,
     pub(super) family: FamilyId,
     pub(super) meta: &'a BlobFile,
+    /// The order of the family's keys.
+    pub(super) order: &'a KeyOrder,
+    /// Takes the keys of a file of medium values.
+    pub(super) spans: &'a Mutex<Vec<BlobSpan>>,
+}
+
+/// The first and the last key of a file of a sorted group.
+pub(super) struct BlobSpan {
+    group: BlobGroup,
+    file: FileNo,
+    first: Vec<u8>,
+    last: Vec<u8>,
+}
+
+/// Looks whether the files of each group of a family are disjoint, and of a level that the tree
+/// has. What is not reads as well, but more slowly.
+pub(super) fn check_groups(
+    dir: &Directory,
+    family: &Family,
+    mut spans: Vec<BlobSpan>,
+    report: &Report,
+) {
+    let Ok(version) = &family.version else { return };
+    let order = version.order();
+    let odd = |file: FileNo, what: String| {
+        let path = dir.path.join(blob_name(file));
+        report.warning(Error::corruption(what).with_file(path));
+    };
+    spans.sort_by(|a, b| {
+        let by_key = || order.compare(&a.first, &b.first);
+        a.group.cmp(&b.group).then_with(by_key)
+    });
+    for pair in spans.windows(2).filter(|p| p[0].group == p[1].group) {
+        if order.compare(&pair[0].last, &pair[1].first).is_gt() {
+            let (group, other) = (pair[0].group.number, pair[1].file);
+            let what = format!("overlaps blob file {other} of its group {group}");
+            odd(pair[0].file, what);
+        }
+    }
+    for span in spans {
+        if span.group.level.index() >= version.num_levels() {
+            let what = format!("its group is of level {}", span.group.level);
+            odd(span.file, what);
+        }
+    }
 }
 
 /// Compares what tables refer to, `refs`, with the garbage that the MANIFEST counts. A file with
@@ -59,7 +106,7 @@ pub(super) fn check(job: &Job<'_>, report: &Report) {
         .open_read(&file.path, ReadOptions::default())
         .and_then(|handle| {
             let reader = BlobFileReader::over(handle.clone(), job.meta.number, job.family)?;
-            let (count, bytes) = records(&*handle)?;
+            let (count, bytes) = records(&*handle, job, report)?;
             // After a repair a value that two tables name counts twice.
             let twice = job.meta.total_count > count && job.meta.total_bytes > bytes;
             let said = if twice {
@@ -90,10 +137,16 @@ pub(super) fn check(job: &Job<'_>, report: &Report) {
 }
 
 /// Walks over all records; their number and bytes.
-fn records(file: &dyn RandomAccessFile) -> Result<(u64, u64)> {
+fn records(file: &dyn RandomAccessFile, job: &Job<'_>, report: &Report) -> Result<(u64, u64)> {
     let end = file.len() - FOOTER_LEN as u64;
     let (mut at, mut count) = (HEADER_LEN as u64, 0u64);
     let mut buffer = Vec::new();
+    let mut span = job.meta.tier.group().map(|group| BlobSpan {
+        group,
+        file: job.meta.number,
+        first: Vec::new(),
+        last: Vec::new(),
+    });
     while at < end {
         let place = |e: Error| e.with_file(file.path()).with_offset(at);
         let mut head = [0u8; RECORD_HEADER_LEN];
@@ -114,8 +167,22 @@ fn records(file: &dyn RandomAccessFile) -> Result<(u64, u64)> {
         }
         let (key, value) = buffer.split_at(header.key_len as usize);
         header.verify_body(key, value).map_err(place)?;
+        if let Some(span) = &mut span {
+            if count == 0 {
+                span.first = key.to_vec();
+            } else if job.order.compare(&span.last, key).is_gt() {
+                let e = Error::corruption("a medium value is out of the order of the keys");
+                report.warning(place(e));
+            }
+            span.last.clear();
+            span.last.extend_from_slice(key);
+        }
         at += RECORD_HEADER_LEN as u64 + body;
         count += 1;
+    }
+    if let Some(span) = span.filter(|_| count > 0) {
+        let mut spans = job.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        spans.push(span);
     }
     Ok((count, at - HEADER_LEN as u64))
 }

@@ -114,7 +114,9 @@ fn everything(args: &CheckArgs, dir: &Directory, fold: &Fold, report: &Report) {
     let mut jobs = Vec::new();
     let mut total = 0u64;
     let refs: Vec<_> = fold.families.values().map(|_| Mutex::default()).collect();
-    for (family, refs) in fold.families.values().zip(&refs) {
+    let spans: Vec<_> = fold.families.values().map(|_| Mutex::default()).collect();
+    let sums = refs.iter().zip(&spans);
+    for (family, (refs, spans)) in fold.families.values().zip(sums) {
         for (level, meta) in family.files.values() {
             total = total.saturating_add(meta.size);
             jobs.push(Job::Table(table::Job {
@@ -133,6 +135,8 @@ fn everything(args: &CheckArgs, dir: &Directory, fold: &Fold, report: &Report) {
                     dir,
                     family: family.id,
                     meta: b,
+                    order: version.order(),
+                    spans,
                 }));
             }
         }
@@ -162,8 +166,10 @@ fn everything(args: &CheckArgs, dir: &Directory, fold: &Fold, report: &Report) {
             });
         }
     });
-    for family in fold.families.values() {
+    for (family, spans) in fold.families.values().zip(spans) {
         order::check(dir, family, report);
+        let spans = spans.into_inner().unwrap_or_else(PoisonError::into_inner);
+        blob::check_groups(dir, family, spans, report);
     }
     // References in what could not be read are unknown.
     if report.errors() == 0 {

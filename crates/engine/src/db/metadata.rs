@@ -155,6 +155,8 @@ impl Db {
                 garbage_bytes: b.garbage_bytes,
                 checksum_method: b.checksum_method.clone(),
                 checksum_value: b.checksum_value.clone(),
+                group: b.tier.group().map(|group| group.number.0),
+                group_level: b.tier.group().map(|group| group.level.0),
             })
             .collect();
         meta

@@ -11,7 +11,7 @@ use super::{Family, View};
 use crate::runtime::work_signal as signal;
 use esker_lsm::file::FileMeta;
 use esker_lsm::read_demand::{
-    LEAST_DEBT_NS, ReadDemand, SampledReads, extra_ns, haste, is_flush_paid,
+    LEAST_DEBT_NS, ReadDemand, SampledReads, extra_ns, haste, is_flush_paid, walked_runs,
 };
 use esker_sync::atomic::{AtomicU64, Ordering};
 
@@ -63,9 +63,11 @@ impl Family {
         let debt = &self.read_debt;
         let each = extra_ns(&view.version, view.memtables(), reads);
         if each == 0 {
-            // Nothing is left to pay for.
-            debt.ns.store(0, Ordering::Relaxed);
-            debt.due_ns.store(LEAST_DEBT_NS, Ordering::Relaxed);
+            if walked_runs(&view.version, view.memtables()) <= 1 {
+                // Nothing is left to pay for.
+                debt.ns.store(0, Ordering::Relaxed);
+                debt.due_ns.store(LEAST_DEBT_NS, Ordering::Relaxed);
+            }
             return false;
         }
         let haste = match reads {

@@ -2,8 +2,9 @@
 //!
 //! Each key range of a job has a [`BlobWriter`], the sink of its stream. Files are written one
 //! after the other up to `blob_file_size`, with footer and sync; nothing is listed anywhere until
-//! the caller installs the result. Also the sums of what tables refer to, for edits that drop whole
-//! tables. One thread at a time.
+//! the caller installs the result. With groups a writer has two files open, one of large values and
+//! one of medium ones, whose group all key ranges of the job share. Also the sums of what tables
+//! refer to, for edits that drop whole tables. One thread at a time.
 
 use crate::core::Trees;
 use crate::family::Family;
@@ -18,6 +19,7 @@ use esker_env::{Lifetime, WritableFile, WriteOptions as FileWriteOptions};
 use esker_files::blob::{BlobCache, BlobFileBuilder};
 use esker_files::table::ReadContext;
 use esker_format::blob::BlobIndex;
+use esker_format::blob_groups::{BlobGroup, BlobGroups, BlobTier};
 use esker_format::blob_refs::{self, BlobRefs};
 use esker_format::edit::BlobAddition;
 use esker_format::key::user_key;
@@ -28,7 +30,7 @@ use esker_lsm::file::FileMeta;
 use esker_lsm::version::{BlobFile, Version};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
-use esker_sync::Arc;
+use esker_sync::{Arc, OnceLock};
 use std::path::PathBuf;
 
 /// Write-back of a file is started after each of this many bytes unless the options say otherwise:
@@ -79,6 +81,12 @@ pub(crate) fn brings_inline(options: &FamilyOptions, version: &Version) -> bool 
 pub(crate) struct BlobSpec {
     /// Bytes from which on values leave the tables; `None` where they stay.
     min_size: Option<usize>,
+    /// Bytes from which on they are large, where medium ones are kept in sorted groups.
+    large_from: Option<usize>,
+    /// The level of the tables.
+    level: Level,
+    /// The number of the job's group, once it has one: that of its first file.
+    group: BlobGroupNumber,
     file_size: u64,
     codec: Codec,
     codec_options: CompressionOptions,
@@ -86,6 +94,8 @@ pub(crate) struct BlobSpec {
     cutoff: FileNo,
     /// And these, ascending, for a bound on space.
     collected: Arc<[FileNo]>,
+    /// And these, ascending, for a group of the output.
+    regrouped: Arc<[FileNo]>,
     lifetime: Lifetime,
     job: u64,
     reason: TableFileReason,
@@ -94,17 +104,28 @@ pub(crate) struct BlobSpec {
 }
 
 impl BlobSpec {
-    /// Of tables on `level`; live values stay where they are.
-    pub(crate) fn new(options: &FamilyOptions, level: Level) -> Self {
+    /// Of tables on `level`; live values stay where they are. `group` is that of the job.
+    pub(crate) fn new(options: &FamilyOptions, level: Level, group: BlobGroupNumber) -> Self {
         let starts = i32::from(level.0) >= options.blob_file_starting_level;
-        let min_size = usize::try_from(options.min_blob_size).unwrap_or(usize::MAX);
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let (least, large_from) = match options.min_medium_blob_size {
+            0 => (options.min_blob_size, None),
+            medium => match options.min_large_blob_size {
+                0 => (medium, Some(usize::MAX)),
+                large => (medium, Some(size(large))),
+            },
+        };
         BlobSpec {
-            min_size: (options.enable_blob_files && starts).then_some(min_size),
+            min_size: (options.enable_blob_files && starts).then_some(size(least)),
+            large_from,
+            level,
+            group,
             file_size: options.blob_file_size,
             codec: options.blob_compression_type.codec().unwrap_or(Codec::None),
             codec_options: options.blob_compression_opts.to_codec(),
             cutoff: FileNo(0),
             collected: Arc::new([]),
+            regrouped: Arc::new([]),
             lifetime: Lifetime::Unknown,
             job: 0,
             reason: TableFileReason::Flush,
@@ -139,6 +160,17 @@ impl BlobSpec {
         self
     }
 
+    /// Lets medium values leave these files for a group of the output.
+    pub(crate) fn regrouping(mut self, files: &Arc<[FileNo]>) -> Self {
+        self.regrouped = Arc::clone(files);
+        self
+    }
+
+    /// Returns whether a value of so many bytes goes into a group.
+    fn is_medium(&self, len: usize) -> bool {
+        self.large_from.is_some_and(|large| len < large)
+    }
+
     /// Names the job.
     pub(crate) fn by(mut self, job: u64, reason: TableFileReason, lifetime: Lifetime) -> Self {
         (self.job, self.reason, self.lifetime) = (job, reason, lifetime);
@@ -147,9 +179,13 @@ impl BlobSpec {
     }
 }
 
+/// The number of the group that a job writes, which its key ranges share.
+pub(crate) type BlobGroupNumber = Arc<OnceLock<FileNo>>;
+
 /// A blob file being written.
 struct OpenBlobFile {
     builder: BlobFileBuilder,
+    tier: BlobTier,
     sum: Option<FileSum>,
 }
 
@@ -164,13 +200,16 @@ pub(crate) struct BlobWriter {
     trees: Arc<Trees>,
     family: Arc<Family>,
     spec: BlobSpec,
-    open: Option<OpenBlobFile>,
+    /// That of large values, or of all where there are no groups, and that of medium ones.
+    open: [Option<OpenBlobFile>; 2],
     sealing: Option<UnsyncedBlobFile>,
     /// Files that were begun and are not known to be synced.
     unsealed: Vec<FileNo>,
     done: Vec<BlobFile>,
     /// Bytes of files that are complete.
     bytes: u64,
+    /// Its files of medium values.
+    groups: BlobGroups,
     /// The cache that the values go into as well.
     fresh: Option<BlobCache>,
 }
@@ -183,26 +222,29 @@ impl BlobWriter {
             trees,
             family,
             spec,
-            open: None,
+            open: [None, None],
             sealing: None,
             unsealed: Vec::new(),
             done: Vec::new(),
             bytes: 0,
+            groups: BlobGroups::default(),
         }
     }
 
     /// Bytes written so far.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes + self.open.as_ref().map_or(0, |o| o.builder.len())
+        let open = self.open.iter().flatten().map(|o| o.builder.len());
+        self.bytes + open.sum::<u64>()
     }
 
     fn path_of(&self, number: FileNo) -> PathBuf {
         self.family.reading.paths.blob(number)
     }
 
-    fn start_file(&mut self) -> Result<OpenBlobFile> {
+    fn start_file(&mut self, is_medium: bool) -> Result<OpenBlobFile> {
         let number = self.trees.numbers.next();
         self.unsealed.push(number);
+        let tier = self.tier_of(number, is_medium);
         let db = self.trees.services.options.load();
         let file = self.trees.services.env.fs.create(
             &self.path_of(number),
@@ -212,12 +254,54 @@ impl BlobWriter {
         let options = self.spec.codec_options.clone();
         let compressor = Compressor::new(self.spec.codec, options, None)?;
         let builder = BlobFileBuilder::new(file, number, self.family.id, compressor)?;
-        Ok(OpenBlobFile { builder, sum })
+        Ok(OpenBlobFile { builder, tier, sum })
     }
 
-    /// Ends the open file, which is synced while the next one is written.
-    pub(crate) fn finish_file(&mut self) -> Result<()> {
-        let Some(open) = self.open.take() else {
+    /// The tier of a new file, which is of the job's group where values are medium.
+    fn tier_of(&mut self, number: FileNo, is_medium: bool) -> BlobTier {
+        if !is_medium {
+            return match self.spec.large_from {
+                None => BlobTier::Unknown,
+                Some(_) => BlobTier::Large,
+            };
+        }
+        let mut group = BlobGroup {
+            number: *self.spec.group.get_or_init(|| number),
+            level: self.spec.level,
+        };
+        if seeded(Bug::BlobGroupTooDeep) {
+            group.level.0 += 7;
+        }
+        self.groups.insert(number, group);
+        BlobTier::Medium(group)
+    }
+
+    /// The groups of the blob files that a table of the job refers to.
+    pub(crate) fn groups_of(&self, refs: &BlobRefs) -> BlobGroups {
+        let view = self.family.view_guard();
+        let listed = view.version.blob_files();
+        let group = |file: FileNo| match self.groups.of(file) {
+            Some(own) => Some(own),
+            None => listed.get(&file)?.tier.group(),
+        };
+        let mut groups = BlobGroups::default();
+        for (file, _) in refs.iter() {
+            if let Some(group) = group(file) {
+                groups.insert(file, group);
+            }
+        }
+        groups
+    }
+
+    /// Ends the open files.
+    pub(crate) fn finish_files(&mut self) -> Result<()> {
+        self.finish_file(0)?;
+        self.finish_file(1)
+    }
+
+    /// Ends one of the open files, which is synced while the next one is written.
+    fn finish_file(&mut self, at: usize) -> Result<()> {
+        let Some(open) = self.open[at].take() else {
             return Ok(());
         };
         let (added, mut file) = open.builder.finish_unsynced()?;
@@ -226,7 +310,7 @@ impl BlobWriter {
         if !seeded(Bug::BlobFooterUnsynced) {
             file.begin_sync()?;
         }
-        let mut blob = listed(added);
+        let mut blob = listed(added, open.tier);
         if let Some(sum) = &open.sum {
             let sum = sum.lock();
             blob.checksum_value = sum.finish();
@@ -318,13 +402,17 @@ impl ValueSink for BlobWriter {
     }
 
     fn leaves(&self, file: FileNo) -> bool {
-        file < self.spec.cutoff || self.spec.collected.binary_search(&file).is_ok()
+        file < self.spec.cutoff
+            || self.spec.collected.binary_search(&file).is_ok()
+            || self.spec.regrouped.binary_search(&file).is_ok()
     }
 
     fn put(&mut self, user_key: &[u8], value: &[u8], index: &mut Vec<u8>) -> Result<()> {
-        let mut open = match self.open.take() {
+        let is_medium = self.spec.is_medium(value.len());
+        let at = usize::from(is_medium);
+        let mut open = match self.open[at].take() {
             Some(open) => open,
-            None => self.start_file()?,
+            None => self.start_file(is_medium)?,
         };
         let times = self.trees.services.statistics.as_ref();
         let times = times.filter(|s| s.wants_times());
@@ -337,20 +425,21 @@ impl ValueSink for BlobWriter {
         }
         added.encode(index);
         let is_full = open.builder.len() >= self.spec.file_size;
-        self.open = Some(open);
+        self.open[at] = Some(open);
         if is_full {
-            self.finish_file()?;
+            self.finish_file(at)?;
         }
         Ok(())
     }
 }
 
 /// A new blob file as trees list it.
-fn listed(added: BlobAddition) -> BlobFile {
+fn listed(added: BlobAddition, tier: BlobTier) -> BlobFile {
     BlobFile {
         number: added.number,
         total_count: added.total_count,
         total_bytes: added.total_bytes,
+        tier,
         ..BlobFile::default()
     }
 }

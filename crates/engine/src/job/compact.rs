@@ -6,6 +6,7 @@
 //! and its status looked at; the number of entries read is compared with what the files' properties
 //! say before anything is installed.
 
+use super::blobs::BlobGroupNumber;
 use super::clip::ClippedCursor;
 use super::events::{CompactionResult, figures};
 use super::merge_yield::{MergeYield, may_yield};
@@ -189,6 +190,7 @@ impl CompactionJob {
             job: number,
             overrides,
             progress: Progress::of_compaction(family, plan, core.services.env.clock.now_us()),
+            blob_group: BlobGroupNumber::default(),
         });
         let mut job = CompactionJob {
             rewrite: Arc::clone(&rewrite),

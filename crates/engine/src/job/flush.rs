@@ -11,7 +11,7 @@
 //! recovery and resuming after an error flush.
 
 use super::Step;
-use super::blobs::{self, BlobSpec, BlobWriter};
+use super::blobs::{self, BlobGroupNumber, BlobSpec, BlobWriter};
 use super::events::flush_reason;
 use super::flush_logs::{release_logs, spare_logs};
 use super::flush_ticket::{FlushInput, FlushTask, FlushTicket};
@@ -645,7 +645,8 @@ fn part(
     };
     let cutter = Cutter::never(family.order.clone());
     let blobs = options.enable_blob_files.then(|| {
-        let blobs = BlobSpec::new(&options, Level::L0).by(job, spec.reason, spec.lifetime);
+        let blobs = BlobSpec::new(&options, Level::L0, BlobGroupNumber::default());
+        let blobs = blobs.by(job, spec.reason, spec.lifetime);
         BlobWriter::new(Arc::clone(&core.trees), Arc::clone(family), blobs)
     });
     let outputs =

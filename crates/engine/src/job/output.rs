@@ -27,7 +27,7 @@ use esker_files::table::{
 };
 use esker_format::key::user_key;
 use esker_format::{
-    Cursor, FileNo, InternalKey, KeyOrder, Level, RawTombstone, Seq, ValueType,
+    Cursor, FileNo, InternalKey, KeyOrder, Level, RawTombstone, Seq, ValueType, blob_groups,
     blob_refs::{self, BlobRefs},
 };
 use esker_lsm::compaction_stream::CompactionStream;
@@ -202,7 +202,11 @@ impl OpenFile {
     }
 
     /// Stores what the collectors and the references give; says whether one asks for compaction.
-    fn finish_collecting(&mut self, tombstones: &[RawTombstone]) -> bool {
+    fn finish_collecting(
+        &mut self,
+        tombstones: &[RawTombstone],
+        blobs: Option<&BlobWriter>,
+    ) -> bool {
         let size = self.builder.file_size();
         for t in tombstones {
             let kind = EntryKind::RangeDeletion;
@@ -217,6 +221,11 @@ impl OpenFile {
         {
             let name = blob_refs::PROPERTY.to_owned();
             self.builder.add_user_property(name, refs);
+            let groups = blobs.map(|blobs| blobs.groups_of(&self.refs));
+            if let Some(groups) = groups.filter(|groups| !groups.is_empty()) {
+                let name = blob_groups::PROPERTY.to_owned();
+                self.builder.add_user_property(name, groups.encode());
+            }
         }
         is_due
     }
@@ -307,7 +316,7 @@ impl Outputs {
                 }
                 self.finish_file(stream, false, rules)?;
                 if let Some(blobs) = &mut self.blobs {
-                    blobs.finish_file()?;
+                    blobs.finish_files()?;
                 }
                 return Ok(Step::Done);
             }
@@ -536,7 +545,7 @@ impl Outputs {
         for t in &tombstones {
             open.builder.add_tombstone(t);
         }
-        let is_due = open.finish_collecting(&tombstones);
+        let is_due = open.finish_collecting(&tombstones, self.blobs.as_ref());
         let (summary, file) = open.builder.finish()?;
         self.bytes_written += summary.file_size;
         let oldest_blob = open.refs.oldest().filter(|_| !seeded(Bug::BlobLinkUnsaid));

@@ -3,7 +3,7 @@
 //!
 //! Read-only once it is made; shared by the threads of a job.
 
-use super::blobs::{BlobGcOverride, BlobSpec, BlobWriter};
+use super::blobs::{BlobGcOverride, BlobGroupNumber, BlobSpec, BlobWriter};
 use super::clip::ClippedCursor;
 use super::events::{SubcompactionEvent, output_compression};
 use super::lifetime;
@@ -141,6 +141,8 @@ pub(super) struct Rewrite {
     pub(super) job: u64,
     pub(super) overrides: CompactionOverrides,
     pub(super) progress: Arc<Progress>,
+    /// The group of the medium values that it writes.
+    pub(super) blob_group: BlobGroupNumber,
 }
 
 impl Rewrite {
@@ -343,7 +345,9 @@ impl Rewrite {
         if !options.enable_blob_files && !self.counts_blobs() {
             return None;
         }
-        let spec = BlobSpec::new(&options, self.plan.output_level)
+        let group = Arc::clone(&self.blob_group);
+        let spec = BlobSpec::new(&options, self.plan.output_level, group)
+            .regrouping(&self.plan.regrouped.files)
             .collecting(
                 &options,
                 &self.version,

@@ -6,6 +6,7 @@
 //! that must be read has been read and found good. [`follow`] does the same again and again, for a
 //! database that another process writes.
 
+pub(crate) mod blob_tiers;
 pub(crate) mod create;
 pub(crate) mod evidence;
 pub(crate) mod fold;

@@ -325,11 +325,7 @@ fn blob_file(env: &Env, path: &Path, number: FileNo) -> Result<(FamilyId, BlobFi
         number,
         total_count: reader.blob_count(),
         total_bytes,
-        checksum_method: String::new(),
-        checksum_value: Vec::new(),
-        garbage_count: 0,
-        garbage_bytes: 0,
-        linked_tables: 0,
+        ..BlobFile::default()
     };
     Ok((header.family, blob))
 }

@@ -56,6 +56,12 @@ pub(crate) struct BlobSource<'a> {
 }
 
 impl BlobSource<'_> {
+    /// The sorted group of a file.
+    fn group_of(&self, file: FileNo) -> Option<FileNo> {
+        let file = self.version.blob_files().get(&file)?;
+        file.tier.group().map(|group| group.number)
+    }
+
     /// The request for the value of `user_key`, which is without its timestamp.
     fn request<'r>(&self, user_key: &'r [u8], index: &'r BlobIndex) -> BlobRequest<'r> {
         BlobRequest {
@@ -137,7 +143,7 @@ impl Blobs {
         let request = source.request(user_key, &index);
         let mut value = Vec::new();
         self.timed(1, || match ahead {
-            Some(ahead) => ahead.read(reader, &request, &mut value),
+            Some(ahead) => ahead.read(reader, || source.group_of(file), &request, &mut value),
             None => reader.read(&request, &mut value),
         })?;
         self.keep(source, cache.as_ref(), (file, offset), value)

@@ -157,6 +157,10 @@ pub(crate) fn options_of(family: usize, rng: &mut Rng) -> FamilyOptions {
 fn blobs(o: &mut FamilyOptions, rng: &mut Rng) {
     o.enable_blob_files = true;
     o.min_blob_size = *rng.pick(&[0, 8, 24, 100]);
+    if rng.one_in(2) {
+        o.min_medium_blob_size = *rng.pick(&[1, 8, 24]);
+        o.min_large_blob_size = *rng.pick(&[0, 30, 60]);
+    }
     o.blob_file_size = *rng.pick(&[300, 2 << 10, 16 << 10]);
     o.blob_compression_type = *rng.pick(&[CompressionType::None, CompressionType::Lz4]);
     o.blob_file_starting_level = *rng.pick(&[0, 0, 0, 2]);

@@ -242,6 +242,10 @@ fn family(rng: &mut Rng, newest_format: u64) -> String {
 fn blobs(rng: &mut Rng, list: &mut String) {
     set(list, "enable_blob_files", "true");
     set(list, "min_blob_size", rng.word(&["0", "20", "100"]));
+    if rng.one_in(2) {
+        set(list, "min_medium_blob_size", rng.word(&["1", "20"]));
+        set(list, "min_large_blob_size", rng.word(&["0", "100"]));
+    }
     set(list, "blob_file_size", rng.word(&["2000", "65536"]));
     let codecs = [
         "kNoCompression",

@@ -3,7 +3,8 @@
 //! Each file that a walk comes through has a window: bytes that one read brought, out of which the
 //! next values are taken. Files written by different jobs are walked side by side. A window opens
 //! at the third value in a row that lies a little behind the one before, and doubles with each
-//! read; with a size that the caller fixed it opens at once. One owner at a time.
+//! read; with a size that the caller fixed it opens at once. Files of one sorted group lie one behind
+//! the other in a walk, and share a window. One owner at a time.
 
 use super::reader::{BlobFileReader, BlobRequest};
 use esker_format::FileNo;
@@ -33,6 +34,8 @@ const ROW: u32 = 2;
 #[derive(Debug)]
 struct BlobWindow {
     file: FileNo,
+    /// The sorted group of the file.
+    group: Option<FileNo>,
     /// Where the bytes begin.
     start: u64,
     bytes: Vec<u8>,
@@ -79,15 +82,16 @@ impl BlobReadAhead {
     }
 
     /// Replaces `out` by the value that is asked for, out of what was read ahead or is now. Returns
-    /// the bytes read from the file.
+    /// the bytes read from the file. `group` tells the sorted group of a file that has no window.
     pub fn read(
         &mut self,
         reader: &BlobFileReader,
+        group: impl FnOnce() -> Option<FileNo>,
         request: &BlobRequest<'_>,
         out: &mut Vec<u8>,
     ) -> Result<usize> {
         let place = reader.place(request)?;
-        match self.bytes(reader, place.start, place.len()) {
+        match self.bytes(reader, group, place.start, place.len()) {
             Some((record, read)) => {
                 reader.extract(request, &place, record, out)?;
                 Ok(read)
@@ -98,10 +102,16 @@ impl BlobReadAhead {
 
     /// The bytes `start..start + len` of the file, and how many were read for them; `None` where
     /// they are better read alone, or could not be read ahead.
-    fn bytes(&mut self, reader: &BlobFileReader, start: u64, len: usize) -> Option<(&[u8], usize)> {
+    fn bytes(
+        &mut self,
+        reader: &BlobFileReader,
+        group: impl FnOnce() -> Option<FileNo>,
+        start: u64,
+        len: usize,
+    ) -> Option<(&[u8], usize)> {
         let fixed = self.fixed;
         let is_small = len <= fixed || (fixed == 0 && len <= LARGEST / LARGE_PART);
-        let window = self.window_of(reader.number(), fixed);
+        let window = self.window_of(reader.number(), group, fixed);
         let gap = start.checked_sub(window.end);
         let is_near = gap.is_some_and(|gap| gap <= window.size as u64);
         window.row = if is_near { window.row + 1 } else { 0 };
@@ -126,38 +136,55 @@ impl BlobReadAhead {
     }
 
     /// The window of a file: an empty one where there is none.
-    fn window_of(&mut self, file: FileNo, fixed: usize) -> &mut BlobWindow {
+    fn window_of(
+        &mut self,
+        file: FileNo,
+        group: impl FnOnce() -> Option<FileNo>,
+        fixed: usize,
+    ) -> &mut BlobWindow {
         self.values += 1;
         let used = self.values;
         let is_its = |w: &BlobWindow| w.file == file || seeded(Bug::BlobWindowOfAnyFile);
         let at = match self.windows.iter().position(is_its) {
             Some(at) => at,
-            None => {
-                let window = BlobWindow {
-                    file,
-                    start: 0,
-                    bytes: Vec::new(),
-                    size: if fixed > 0 { fixed } else { FIRST },
-                    // No value is behind that.
-                    end: u64::MAX,
-                    row: 0,
-                    used,
-                };
-                let oldest = (0..self.windows.len()).min_by_key(|at| self.windows[*at].used);
-                match oldest.filter(|_| self.windows.len() >= WINDOWS) {
-                    Some(at) => {
-                        self.windows[at] = window;
-                        at
-                    }
-                    None => {
-                        self.windows.push(window);
-                        self.windows.len() - 1
-                    }
-                }
-            }
+            None => self.new_window(file, group(), fixed),
         };
         let window = &mut self.windows[at];
         window.used = used;
         window
+    }
+
+    /// Makes a window for a file; it goes on with that of the file before in its group.
+    fn new_window(&mut self, file: FileNo, group: Option<FileNo>, fixed: usize) -> usize {
+        let mut window = BlobWindow {
+            file,
+            group,
+            start: 0,
+            bytes: Vec::new(),
+            size: if fixed > 0 { fixed } else { FIRST },
+            // No value is behind that.
+            end: u64::MAX,
+            row: 0,
+            used: 0,
+        };
+        let is_of_group = |w: &BlobWindow| group.is_some() && w.group == group;
+        if let Some(at) = self.windows.iter().position(is_of_group) {
+            let before = &self.windows[at];
+            // The walk goes on at the beginning of the file.
+            (window.size, window.row, window.end) = (before.size, before.row, 0);
+            self.windows[at] = window;
+            return at;
+        }
+        let oldest = (0..self.windows.len()).min_by_key(|at| self.windows[*at].used);
+        match oldest.filter(|_| self.windows.len() >= WINDOWS) {
+            Some(at) => {
+                self.windows[at] = window;
+                at
+            }
+            None => {
+                self.windows.push(window);
+                self.windows.len() - 1
+            }
+        }
     }
 }

@@ -80,10 +80,14 @@ fn values_come_back_and_damage_is_found() {
 
 /// A file of `count` values of `len` bytes, each of its own number.
 fn numbered(count: u8, len: usize) -> (BlobFileReader, Vec<BlobIndex>) {
+    numbered_in(FileNo(1), count, len)
+}
+
+fn numbered_in(number: FileNo, count: u8, len: usize) -> (BlobFileReader, Vec<BlobIndex>) {
     let fs = Env::in_memory().fs;
     let file = fs.create(Path::new(PATH), Default::default());
     let compressor = Compressor::new(Codec::None, CompressionOptions::default(), None);
-    let (number, family) = (FileNo(1), FamilyId(2));
+    let family = FamilyId(2);
     let mut builder = BlobFileBuilder::new(
         file.expect("creates"),
         number,
@@ -161,7 +165,9 @@ fn windows_open_when_values_come_in_a_row() {
             index: &indexes[usize::from(n)],
             verify: true,
         };
-        let bytes = ahead.read(&reader, &request, &mut out).expect("reads");
+        let bytes = ahead
+            .read(&reader, || None, &request, &mut out)
+            .expect("reads");
         assert_eq!(out, vec![n; 1_000]);
         bytes
     };
@@ -182,4 +188,35 @@ fn windows_open_when_values_come_in_a_row() {
     assert_eq!(read(&mut fixed, 99), 1_033);
     let mut small = BlobReadAhead::new(1_000);
     assert_eq!([5, 6].map(|n| read(&mut small, n)), [1_033; 2]);
+}
+
+#[test]
+fn files_of_one_group_share_a_window() {
+    let files: Vec<_> = (1..5).map(|n| numbered_in(FileNo(n), 20, 1_000)).collect();
+    let walk = |group: Option<FileNo>| {
+        let mut ahead = BlobReadAhead::new(0);
+        let mut out = Vec::new();
+        let mut reads = Vec::new();
+        for (reader, indexes) in &files {
+            for (n, index) in (0u8..).zip(indexes) {
+                let request = BlobRequest {
+                    user_key: &[n],
+                    timestamp_size: 0,
+                    index,
+                    verify: true,
+                };
+                let read = ahead.read(reader, || group, &request, &mut out);
+                assert_eq!(out, vec![n; 1_000]);
+                reads.push(read.expect("reads"));
+            }
+        }
+        reads.into_iter().filter(|bytes| *bytes > 0).count()
+    };
+    // Two values alone, and two windows: of the first file, and of each without a group.
+    assert_eq!(walk(None), 4 * 4);
+    assert_eq!(
+        walk(Some(FileNo(1))),
+        4 + 3,
+        "one read for each of the others"
+    );
 }

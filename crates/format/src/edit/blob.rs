@@ -1,5 +1,6 @@
 //! The parts of an edit about blob files.
 
+use crate::blob_groups::BlobTier;
 use crate::coding::{Reader, put_lpstr, put_varint32, put_varint64};
 use crate::ids::FileNo;
 use esker_status::{Error, Result};
@@ -20,6 +21,8 @@ pub struct BlobAddition {
     pub checksum_method: String,
     /// The whole-file checksum.
     pub checksum_value: Vec<u8>,
+    /// Values that it is for, where that was said.
+    pub tier: BlobTier,
 }
 
 impl BlobAddition {
@@ -29,18 +32,28 @@ impl BlobAddition {
         put_varint64(out, self.total_bytes);
         put_lpstr(out, self.checksum_method.as_bytes());
         put_lpstr(out, &self.checksum_value);
+        if let Some(tier) = self.tier.encode() {
+            put_varint32(out, BlobTier::FIELD);
+            put_lpstr(out, &tier);
+        }
         put_varint32(out, END);
     }
 
     pub(super) fn decode(r: &mut Reader<'_>) -> Result<Self> {
-        let addition = BlobAddition {
+        let mut addition = BlobAddition {
             number: FileNo(r.varint64()?),
             total_count: r.varint64()?,
             total_bytes: r.varint64()?,
             checksum_method: r.lptext()?.to_owned(),
             checksum_value: r.lpstr()?.to_vec(),
+            tier: BlobTier::Unknown,
         };
-        skip_custom_fields(r)?;
+        custom_fields(r, |field, bytes| {
+            if field == BlobTier::FIELD {
+                addition.tier = BlobTier::decode(bytes)?;
+            }
+            Ok(())
+        })?;
         Ok(addition)
     }
 }
@@ -70,12 +83,13 @@ impl BlobGarbage {
             count: r.varint64()?,
             bytes: r.varint64()?,
         };
-        skip_custom_fields(r)?;
+        custom_fields(r, |_, _| Ok(()))?;
         Ok(garbage)
     }
 }
 
-fn skip_custom_fields(r: &mut Reader<'_>) -> Result<()> {
+/// Shows each custom field to `take`.
+fn custom_fields(r: &mut Reader<'_>, mut take: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
     loop {
         let field = r.varint32()?;
         if field == END {
@@ -86,6 +100,6 @@ fn skip_custom_fields(r: &mut Reader<'_>) -> Result<()> {
                 "blob file edit: custom field {field} may not be ignored"
             )));
         }
-        r.lpstr()?;
+        take(field, r.lpstr()?)?;
     }
 }

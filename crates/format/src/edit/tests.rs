@@ -1,6 +1,7 @@
 //! Tests of version edits.
 
 use super::*;
+use crate::blob_groups::{BlobGroup, BlobTier};
 use crate::key::ValueType;
 use proptest::prelude::*;
 
@@ -50,6 +51,10 @@ fn full_edit() -> VersionEdit {
             total_bytes: 999,
             checksum_method: "SHA1".to_owned(),
             checksum_value: vec![7; 20],
+            tier: BlobTier::Medium(BlobGroup {
+                number: FileNo(9),
+                level: Level(5),
+            }),
         }],
         blob_garbage: vec![BlobGarbage {
             number: FileNo(4),

@@ -7,6 +7,7 @@ use crate::mutate::{self, Source};
 use crate::repair;
 use esker_format::batch::{BatchReader, PrepareKind, Record, WriteBatch};
 use esker_format::blob::{BlobFileFooter, BlobFileHeader, BlobIndex, BlobRecordHeader};
+use esker_format::blob_groups::{BlobGroup, BlobGroups, BlobTier};
 use esker_format::coding::Reader;
 use esker_format::edit::{BlobAddition, BlobGarbage, NewFile, VersionEdit, WalAddition};
 use esker_format::footer::{BlockHandle, FOOTER_LEN, Footer};
@@ -240,6 +241,10 @@ pub(super) fn every_field() -> VersionEdit {
     e.add_file(Level(1), file);
     e.blob_additions = vec![BlobAddition {
         number: FileNo(9),
+        tier: BlobTier::Medium(BlobGroup {
+            number: FileNo(8),
+            level: Level(6),
+        }),
         ..BlobAddition::default()
     }];
     e.blob_garbage = vec![BlobGarbage::default()];
@@ -391,6 +396,14 @@ fn blob_pieces() -> Vec<Seed> {
     let mut index = Vec::new();
     BlobIndex::blob(FileNo(300), 70_000, 1000, 7).encode(&mut index);
     let mut ttl = Vec::new();
+    let mut groups = BlobGroups::default();
+    for (file, level) in [(300, 0), (301, 6)] {
+        let group = BlobGroup {
+            number: FileNo(300),
+            level: Level(level),
+        };
+        groups.insert(FileNo(file), group);
+    }
     BlobIndex::InlinedTtl {
         expiration: 77,
         value: b"value".to_vec(),
@@ -405,6 +418,7 @@ fn blob_pieces() -> Vec<Seed> {
         ("footer", footer.encode()),
         ("index", index),
         ("inlined", ttl),
+        ("groups", groups.encode()),
     ]
 }
 
@@ -453,6 +467,9 @@ fn blob_parts(input: &[u8]) {
         let mut again = Vec::new();
         index.encode(&mut again);
         same_again(&index, BlobIndex::decode(&again));
+    }
+    if let Ok(groups) = BlobGroups::decode(input) {
+        same_again(&groups, BlobGroups::decode(&groups.encode()));
     }
 }
 

@@ -1,6 +1,7 @@
 //! `blob`: values in tables beside values in blob files, by size of values and compression.
 //!
-//! Every engine that is named runs in two forms on the same flags: inline, and with blob files.
+//! Every engine that is named runs in two forms on the same flags: inline, and with blob files. Esker
+//! has a third, in which medium values are in sorted groups of blob files.
 //! All are divided by the first library with blob files, which is RocksDB's BlobDB. Overwriting is
 //! one step that begins and ends on a settled tree: what jobs write and compute until nothing is
 //! due belongs to it. An engine whose blob form wrote no blob file is refused.
@@ -121,8 +122,8 @@ impl Experiment for Blob {
     }
 
     fn about(&self) -> &'static str {
-        "Every engine runs with its values in the tables (inline) and in blob files (blobs), on \
-         the same flags. Every key is written once in random order, all is flushed, and \
+        "Every engine runs with its values in the tables (inline) and in blob files (blobs), \
+         Esker with values below 8 KB in sorted groups of them as well (tiers), on the same flags. Every key is written once in random order, all is flushed, and \
          compactions are waited for. Then keys are overwritten at random, the same number on \
          every engine, all is flushed, and compactions are waited for again: bytes, processor time \
          and space of the overwriting are those from the settled tree before it to the settled \

@@ -11,6 +11,7 @@ use esker_format::blob_refs::BlobRefs;
 use esker_format::key::user_key;
 use esker_format::{Cursor, FileNo, ValueType};
 use esker_status::Result;
+use esker_status::seeded::{Bug, seeded};
 use std::sync::Arc;
 
 /// Where a job puts large values.
@@ -57,8 +58,8 @@ impl<C: Cursor> CompactionStream<'_, C> {
             }
         );
         let leaves = index.file().is_some_and(|file| sink.leaves(file));
+        let key_len = self.user_key().len();
         if expires || !leaves {
-            let key_len = self.user_key().len();
             if let Some(flow) = &mut self.blob_flow {
                 flow.passed.add(key_len, &index);
             }
@@ -79,6 +80,11 @@ impl<C: Cursor> CompactionStream<'_, C> {
             self.put_away(sink)?;
             self.counters.num_blobs_relocated += 1;
             self.counters.total_blob_bytes_relocated += bytes;
+            if seeded(Bug::MovedBlobCountsOn)
+                && let Some(flow) = &mut self.blob_flow
+            {
+                flow.passed.add(key_len, &index);
+            }
         }
         Ok(())
     }

@@ -6,15 +6,19 @@
 //! touched, and what writers bring is merged as before: a plan for reads is made only where nothing
 //! else is to be done, and while writers rest.
 //!
+//! Groups of blob files that overlap in the last level cost walks as runs do, and are written anew
+//! in the same way.
+//!
 //! Beside that, RocksDB's `read_triggered_compaction_threshold` asks for single files: those that
 //! reads search in vain too often for their size. The pickers take them last of all that is marked.
 
 use super::CompactionStyle;
 use super::inputs::{Context, bytes, clean_cut};
 use super::universal;
+use crate::blob_groups::{extra_groups, gathered, overlap, regrouped};
 use crate::file::FileMeta;
 use crate::plan::{CompactionReason, LevelInputs, Plan, hull};
-use crate::read_demand::LEAST_DEBT_NS;
+use crate::read_demand::{LEAST_DEBT_NS, walked_runs};
 use esker_format::Level;
 use esker_status::seeded::{Bug, seeded};
 use std::sync::Arc;
@@ -34,11 +38,12 @@ pub(super) fn pick(cx: &Context<'_>) -> Option<Plan> {
     if moment.reads.debt_ns < LEAST_DEBT_NS || !cx.policy.compaction_for_reads || !rests {
         return None;
     }
-    match cx.policy.compaction_style {
+    let runs = match cx.policy.compaction_style {
         CompactionStyle::Level => cx.level_for_reads(),
         CompactionStyle::Universal => universal::pick_for_reads(cx),
-        CompactionStyle::Fifo | CompactionStyle::None => None,
-    }
+        CompactionStyle::Fifo | CompactionStyle::None => return None,
+    };
+    runs.or_else(|| cx.groups_for_reads())
 }
 
 impl Context<'_> {
@@ -74,13 +79,43 @@ impl Context<'_> {
         rated.into_iter().map(|(_, level, f)| (level, f)).collect()
     }
 
+    /// The runs, and the groups of blob files, that a walk goes through beyond the first.
+    fn extra_runs(&self) -> usize {
+        walked_runs(self.version, 0).saturating_sub(1)
+    }
+
+    /// Tables of the last level whose values lie in several groups: these go into one.
+    fn groups_for_reads(&self) -> Option<Plan> {
+        self.policy.blob_groups_from?;
+        let groups = extra_groups(self.version);
+        let last = self.version.deepest_level().filter(|l| *l > Level::L0)?;
+        let files = self.files(last);
+        let costs = |f: &FileMeta| {
+            let (extra, values) = overlap(self.version, f);
+            (extra > 0).then(|| f.size.saturating_add(values))
+        };
+        let all = files.iter().filter_map(|f| costs(f));
+        let all = all.fold(0, u64::saturating_add);
+        if !self.is_paid(groups, self.extra_runs(), all) {
+            return None;
+        }
+        let from = files.iter().position(|f| costs(f).is_some())?;
+        let most = self.max_compaction_bytes();
+        let mut sum = 0u64;
+        let fits = |f: &&Arc<FileMeta>| {
+            sum = sum.saturating_add(costs(f).unwrap_or(most));
+            sum <= most
+        };
+        let count = files[from..].iter().take_while(fits).count().max(1);
+        let reason = CompactionReason::ReadTriggered;
+        let mut plan = self.rewrite_range(last, from..from + count, reason)?;
+        plan.regrouped = gathered(self.version, plan.files().map(|(_, f)| f));
+        Some(plan)
+    }
+
     /// A part of the uppermost level that is cheapest to empty, into the next that holds anything.
     fn level_for_reads(&self) -> Option<Plan> {
-        let extra = self
-            .version
-            .sorted_runs()
-            .checked_sub(1)
-            .filter(|n| *n > 0)?;
+        let extra = self.extra_runs();
         let deepest = self.version.deepest_level()?;
         let levels = (0..deepest.0.max(1)).map(Level);
         let candidates = levels.filter_map(|level| self.emptied(level));
@@ -119,9 +154,21 @@ impl Context<'_> {
         let removes = runs - usize::from(below.is_empty());
         (removes > 0).then(|| Candidate {
             removes,
-            bytes: bytes(files).saturating_add(met),
+            bytes: bytes(files)
+                .saturating_add(met)
+                .saturating_add(self.values_moved(level, to)),
             from: level,
         })
+    }
+
+    /// Bytes of the medium values that go with the files of a level into another group.
+    fn values_moved(&self, level: Level, to: Level) -> u64 {
+        let Some(first) = self.policy.blob_groups_from else {
+            return 0;
+        };
+        let files = self.files(level).to_vec();
+        let inputs = [LevelInputs { level, files }];
+        regrouped(self.version, Some(first), &inputs, to).bytes
     }
 
     /// Where the files of a level go: the next level that holds any, or the base level.

@@ -5,6 +5,7 @@
 //! write into one range of a level.
 
 use super::{CompactionStyle, PickContext, Policy, WriterState};
+use crate::blob_groups::{RegroupedValues, regrouped};
 use crate::file::{FileMeta, compare_boundary};
 use crate::load::Zone;
 use crate::plan::{
@@ -367,8 +368,10 @@ impl<'a> Context<'a> {
         let coming_below = self.busy.outputs_below(order, output_level, (lo, hi));
         let bottommost =
             coming_below.is_empty() && is_bottommost(self.version, &inputs, output_level);
+        let first = self.policy.blob_groups_from;
         let mut plan = Plan {
             reason,
+            regrouped: regrouped(self.version, first, &inputs, output_level),
             inputs,
             output_level,
             output_path,
@@ -383,11 +386,22 @@ impl<'a> Context<'a> {
             max_compaction_bytes: self.max_compaction_bytes(),
             ..Plan::default()
         };
+        if !self.has_room_for(&plan) {
+            plan.regrouped = RegroupedValues::default();
+        }
         self.with_edges_of_a_run(&mut plan);
         if self.may_move(&plan) {
             plan.kind = PlanKind::TrivialMove;
         }
         Some(plan)
+    }
+
+    /// Returns whether a bound on space has room for the values that a plan moves, which can wait.
+    fn has_room_for(&self, plan: &Plan) -> bool {
+        let room = |space: SpaceUse| space.room(self.moment.beside, self.busy.output_bytes());
+        self.space
+            .map(room)
+            .is_none_or(|room| plan.room_needed() <= room)
     }
 
     /// The files below the output where files of the output should end: those of the first level

@@ -15,6 +15,7 @@ use super::inputs::{
     Context, ExpandDirection, bytes, clean_cut, disjoint, level0_closure, same_run,
 };
 use super::{CompactionStopStyle, Policy};
+use crate::blob_groups::extra_groups;
 use crate::file::FileMeta;
 use crate::overload::GATHERED_MOST;
 use crate::plan::{Busy, CompactionReason, LevelInputs, Plan, PlanKind};
@@ -79,7 +80,7 @@ pub(super) fn pick(cx: &Context<'_>) -> Option<Plan> {
 /// The widest merge of the newest runs that reads have paid for.
 pub(super) fn pick_for_reads(cx: &Context<'_>) -> Option<Plan> {
     let runs = runs(cx);
-    let extra = runs.len().checked_sub(1)?;
+    let extra = (runs.len() + extra_groups(cx.version)).checked_sub(1)?;
     let paid = |count: &usize| cx.is_paid(count - 1, extra, sum(&runs[..*count]));
     let count = (2..=runs.len()).rev().find(paid)?;
     let plan = cx.merge_runs(&runs, 0..count, CompactionReason::ReadTriggered)?;

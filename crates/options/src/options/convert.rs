@@ -7,6 +7,7 @@ use esker_codec::checksum::ChecksumType;
 use esker_codec::compress::{Codec, CompressionOptions};
 use esker_env::{BackgroundIo, Env};
 use esker_files::table::{self, TableOptions};
+use esker_format::Level;
 use esker_lsm::load::StallTriggers;
 use esker_lsm::policy::{self, ForcedBlobGc, Policy};
 
@@ -204,6 +205,13 @@ impl FamilyOptions {
         let is_on = self.enable_blob_garbage_collection && !is_bounded;
         (is_on && threshold < 1.0).then_some(gc)
     }
+
+    /// The first level to which medium values move with their keys, where there are groups.
+    fn blob_groups_from(&self) -> Option<Level> {
+        let is_on = self.enable_blob_files && self.min_medium_blob_size > 0;
+        let first = u8::try_from(self.blob_file_starting_level.max(0)).unwrap_or(u8::MAX);
+        is_on.then_some(Level(first))
+    }
 }
 
 /// Makes the policy from the rows of the picker's options.
@@ -221,6 +229,7 @@ macro_rules! policy_from_rows {
                     stall_triggers: self.tree_triggers(),
                     path_targets: self.path_targets(),
                     forced_blob_gc: self.forced_blob_gc(),
+                    blob_groups_from: self.blob_groups_from(),
                     allow_trivial_move: true,
                 }
             }

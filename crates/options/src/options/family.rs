@@ -169,6 +169,14 @@ esker_lsm::picker_options! { option_table
     enable_blob_files: bool = false, Live, Blobs, Both, AnyTime;
     /// Smallest such value, in bytes.
     min_blob_size: u64 = 0, Live, Blobs, Both, AnyTime;
+    /// From this size on, in place of `min_blob_size`, values leave the tables for sorted groups of
+    /// blob files: those of one flush or one compaction, in the order of their keys. They move only
+    /// with a key that comes to one of the last two levels, so that scans read neighbours together.
+    /// Counts with `enable_blob_files` and from `blob_file_starting_level` on. 0 for no groups.
+    min_medium_blob_size: u64 = 0, Live, Blobs, Own, AnyTime;
+    /// From this size on, where there are groups, values have blob files of their own, in which
+    /// they stay until these are collected. More than `min_medium_blob_size`; 0 for none.
+    min_large_blob_size: u64 = 0, Live, Blobs, Own, AnyTime;
     /// Bytes of a blob file.
     blob_file_size: u64 = 1 << 28, Live, Blobs, Both, AnyTime;
     /// Codec of blobs.

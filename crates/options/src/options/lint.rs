@@ -253,11 +253,22 @@ impl Linter<'_> {
                 o.blob_garbage_collection_force_threshold,
             ),
         ];
+        let (medium, large) = (o.min_medium_blob_size, o.min_large_blob_size);
+        let (option, least) = match medium {
+            0 => ("min_blob_size", o.min_blob_size),
+            _ => ("min_medium_blob_size", medium),
+        };
         self.advise_if(
-            o.enable_blob_files && o.min_blob_size < LEAST_WORTH_SEPARATING,
-            "min_blob_size",
+            o.enable_blob_files && least < LEAST_WORTH_SEPARATING,
+            option,
             "a small value takes more space in a blob file than in its table: 32 bytes and its key",
             "set it to 1024 or so; scans get slower with each value that leaves the tables",
+        );
+        self.error_if(
+            medium > 0 && large > 0 && large <= medium,
+            "min_large_blob_size",
+            "large values are to be larger than medium ones",
+            "set it above min_medium_blob_size, or to 0 for no large values",
         );
         let is_collected =
             o.enable_blob_garbage_collection || o.max_space_amplification_percent > 0;

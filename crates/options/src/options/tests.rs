@@ -257,6 +257,16 @@ fn the_linter_names_contradictions_and_is_silent_about_defaults() {
             Severity::Advice,
         ),
         (
+            "enable_blob_files=true;min_medium_blob_size=40;enable_blob_garbage_collection=true",
+            "min_medium_blob_size",
+            Severity::Advice,
+        ),
+        (
+            "min_medium_blob_size=512;min_large_blob_size=512",
+            "min_large_blob_size",
+            Severity::Error,
+        ),
+        (
             "enable_blob_files=true;min_blob_size=4096",
             "enable_blob_garbage_collection",
             Severity::Advice,

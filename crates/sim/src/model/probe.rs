@@ -8,6 +8,8 @@ use super::judge::{Violation, ViolationKind, violation};
 use super::state::State;
 use crate::rng::Rng;
 use esker::{Db, DbIterator, FamilyHandle, ReadOptions, Snapshot};
+use esker_format::FileNo;
+use esker_format::blob_refs::{BlobRefs, PROPERTY};
 use esker_status::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -117,10 +119,56 @@ pub fn look(
     let state = session.state().clone();
     reads(session, &state, None, rng)?;
     memory(session)?;
+    if session.history.settings.has_blobs() {
+        blob_files(session)?;
+    }
     for (snapshot, state, _) in &held.0 {
         reads(session, state, Some(snapshot), rng)?;
     }
     Ok(())
+}
+
+/// What tables refer to is what blob files hold beside their garbage, and groups are of levels that
+/// the tree has. Looked at again where a job ended meanwhile.
+fn blob_files(session: &mut Session) -> Result<(), Violation> {
+    let families: Vec<_> = session.handles().clone().into_iter().collect();
+    let db = session.db().map_err(|e| broken("blob files", &e))?.clone();
+    for (name, handle) in &families {
+        for _ in 0..4 {
+            let before = db.family_metadata(handle).blob_files;
+            let refs = blob_refs(&db, handle).map_err(|e| broken("table properties", &e))?;
+            let meta = db.family_metadata(handle);
+            if before != meta.blob_files {
+                continue;
+            }
+            let levels = meta.levels.len();
+            for b in &before {
+                let live = refs.of(FileNo(b.number));
+                let left = (
+                    b.total_count - b.garbage_count,
+                    b.total_bytes - b.garbage_bytes,
+                );
+                let exists = b.group_level.is_none_or(|l| usize::from(l) < levels);
+                if left != (live.count, live.bytes) || !exists {
+                    let text = format!("blob file {b:?} of {name}, with {live:?} in use");
+                    return Err(violation(ViolationKind::Broken, text));
+                }
+            }
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The references of all tables of a family.
+fn blob_refs(db: &Db, family: &FamilyHandle) -> Result<BlobRefs> {
+    let mut all = BlobRefs::default();
+    for table in db.properties_of_all_tables(family)?.values() {
+        if let Some(refs) = table.user_collected.get(PROPERTY.as_bytes()) {
+            all.add_all(&BlobRefs::decode(refs)?);
+        }
+    }
+    Ok(all)
 }
 
 /// A memory budget looks, and what all parts may take is within its number. Where nothing changed

@@ -98,6 +98,8 @@ const SMALL: &[(&str, &[&str])] = &[
 const BLOBS: &[(&str, &[&str])] = &[
     ("enable_blob_files", &["true"]),
     ("min_blob_size", &["0", "0", "10", "30"]),
+    ("min_medium_blob_size", &["0", "1", "15"]),
+    ("min_large_blob_size", &["0", "25", "60"]),
     ("blob_file_size", &["200", "2000", "100000"]),
     (
         "blob_compression_type",

@@ -16,7 +16,7 @@ use crate::job::flush::{self, RecoveredTables};
 use crate::observe::EventLine;
 use crate::recover::fold::ManifestContents;
 use crate::recover::sweep::{self, FilesInUse};
-use crate::recover::{create, replay};
+use crate::recover::{blob_tiers, create, replay};
 use crate::store::{SyncManifest, no_family_numbers};
 use crate::tree::paths;
 use crate::write::log_state::AliveLog;
@@ -47,6 +47,7 @@ impl Opening {
         core.trees.numbers.mark_used(last_log);
         let log_number = core.trees.numbers.next();
         self.draft_missing(core, folded, log_number)?;
+        blob_tiers::find(&core.trees);
         self.log_beginning(core, folded, &outcome);
         for dir in core.trees.table_dirs() {
             traces.make_dir(&dir).map_err(paths::explain_missing)?;

@@ -1,4 +1,5 @@
-//! The two forms of an engine: values inline, and in blob files.
+//! The forms of an engine: values inline, in blob files, and, where the engine is Esker, medium ones
+//! in sorted groups of blob files.
 
 use crate::experiment::plan::EngineSpec;
 
@@ -7,7 +8,11 @@ const FLAG: &str = "lab.enable_blob_files=";
 /// The form, and the value of the flag.
 const FORMS: [(&str, bool); 2] = [("inline", false), ("blobs", true)];
 
-/// Both forms of an engine, or the one that its options name.
+/// Options of Esker that keep medium values in groups: those of less than 8 KB, as DiffKV has it.
+const TIERS: &str = "min_medium_blob_size=256;min_large_blob_size=8192";
+const TIERS_WORD: &str = "tiers";
+
+/// All forms of an engine, or the one that its options name.
 pub(super) fn of(spec: EngineSpec) -> Vec<EngineSpec> {
     if value(&spec).is_some() {
         return vec![by_flag(spec)];
@@ -20,7 +25,13 @@ pub(super) fn of(spec: EngineSpec) -> Vec<EngineSpec> {
             label => format!("{label} {word}"),
         },
     };
-    FORMS.map(form).into()
+    let mut all: Vec<_> = FORMS.map(form).into();
+    if spec.kind() == "esker" {
+        let mut tiers = form((TIERS_WORD, true));
+        tiers.text = format!("{};{TIERS}", tiers.text);
+        all.push(tiers);
+    }
+    all
 }
 
 /// The form as a flag, on which the codec of blob files depends, and not as an option.
@@ -54,9 +65,17 @@ pub(super) fn has_blobs(spec: &EngineSpec) -> bool {
     matches!(value(spec), Some("true" | "1"))
 }
 
+/// Tells whether medium values of an engine are in groups.
+pub(super) fn has_tiers(spec: &EngineSpec) -> bool {
+    has_blobs(spec) && spec.options().contains("min_medium_blob_size=")
+}
+
 /// The name with the form behind it.
 pub(super) fn named(name: &str, spec: &EngineSpec) -> String {
-    let (word, _) = FORMS[usize::from(has_blobs(spec))];
+    let word = match has_tiers(spec) {
+        true => TIERS_WORD,
+        false => FORMS[usize::from(has_blobs(spec))].0,
+    };
     if name.ends_with(word) {
         return name.to_string();
     }
@@ -86,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn every_engine_has_two_forms_unless_it_names_one() {
+    fn every_engine_has_all_forms_unless_it_names_one() {
         let all = forms(&[
             "esker",
             "stock=lib:/a.so?a=b",
@@ -98,26 +117,29 @@ mod tests {
             [
                 "esker?lab.enable_blob_files=false",
                 "esker?lab.enable_blob_files=true",
+                "esker?lab.enable_blob_files=true;min_medium_blob_size=256;\
+                 min_large_blob_size=8192",
                 "lib:/a.so?a=b;lab.enable_blob_files=false",
                 "lib:/a.so?a=b;lab.enable_blob_files=true",
                 "bin:/e?c=d;lab.enable_blob_files=true",
             ]
         );
         let labels: Vec<&str> = all.iter().map(|spec| spec.label.as_str()).collect();
-        assert_eq!(labels, ["", "", "stock inline", "stock blobs", ""]);
+        assert_eq!(labels, ["", "", "", "stock inline", "stock blobs", ""]);
         let again: Vec<EngineSpec> = all.iter().cloned().flat_map(of).collect();
         assert_eq!(again, all, "forms have no forms");
         let blobs: Vec<bool> = all.iter().map(has_blobs).collect();
-        assert_eq!(blobs, [false, true, false, true, true]);
+        assert_eq!(blobs, [false, true, true, false, true, true]);
     }
 
     #[test]
     fn names_have_the_form_once_and_the_library_with_blobs_is_the_base() {
         let all = forms(&["esker", "lib:/a.so"]);
         assert_eq!(named("Esker", &all[0]), "Esker inline");
-        assert_eq!(named("RocksDB blobs", &all[3]), "RocksDB blobs");
-        assert_eq!(base(&all), 3);
+        assert_eq!(named("Esker", &all[2]), "Esker tiers");
+        assert_eq!(named("RocksDB blobs", &all[4]), "RocksDB blobs");
+        assert_eq!(base(&all), 4);
         assert_eq!(base(&all[..2]), 0);
-        assert_eq!(base(&all[..3]), 2, "inline, where there is no other");
+        assert_eq!(base(&all[..4]), 3, "inline, where there is no other");
     }
 }

@@ -196,7 +196,8 @@ pub(super) fn tell(record: &mut Record) {
     let (mut tables, mut sentences) = (Vec::new(), Vec::new());
     for (at, engine) in record.present().filter(|(at, _)| *at != record.base) {
         let own = spec(at);
-        let has_gates = is_gated && own.kind() != "lib" && forms::has_blobs(&own);
+        let is_form = forms::has_blobs(&own) && !forms::has_tiers(&own);
+        let has_gates = is_gated && own.kind() != "lib" && is_form;
         let mut lines = lines(record, at, has_gates);
         lines.sort_by(CellLine::order);
         if lines.is_empty() {
