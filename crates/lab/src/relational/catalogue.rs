@@ -66,9 +66,7 @@ pub fn check(kind: &str, path: Option<&str>) -> Result<()> {
         #[cfg(feature = "servers")]
         ("postgres", _) => super::postgres::programs().map(|_| ()),
         #[cfg(feature = "servers")]
-        ("innodb", _) => super::mariadb::programs(super::mariadb::Storage::InnoDb).map(|_| ()),
-        #[cfg(feature = "servers")]
-        ("myrocks", _) => super::mariadb::programs(super::mariadb::Storage::MyRocks).map(|_| ()),
+        ("innodb" | "myrocks", path) => super::mariadb::programs(&storage(kind, path)).map(|_| ()),
         (kind, _) => Err(match feature(kind) {
             Some(feature) => Failure::new(format!("this build lacks the feature {feature}")),
             None => {
@@ -79,7 +77,16 @@ pub fn check(kind: &str, path: Option<&str>) -> Result<()> {
     }
 }
 
-/// Opens an engine; `path` is that of a library.
+/// The tables' engine in MariaDB; `path` is that of a plugin other than the installed one.
+#[cfg(feature = "servers")]
+fn storage(kind: &str, path: Option<&str>) -> super::mariadb::Storage {
+    match kind {
+        "myrocks" => super::mariadb::Storage::MyRocks(path.map(Into::into)),
+        _ => super::mariadb::Storage::InnoDb,
+    }
+}
+
+/// Opens an engine; `path` is that of a library or a plugin.
 ///
 /// # Errors
 /// It cannot be run, or does not open.
@@ -98,14 +105,8 @@ pub fn open(kind: &str, path: Option<&str>, plan: &EnginePlan) -> Result<Box<dyn
         #[cfg(feature = "servers")]
         ("postgres", _) => Ok(Box::new(super::postgres::open(plan)?)),
         #[cfg(feature = "servers")]
-        ("innodb", _) => {
-            let storage = super::mariadb::Storage::InnoDb;
-            Ok(Box::new(super::mariadb::open(plan, storage)?))
-        }
-        #[cfg(feature = "servers")]
-        ("myrocks", _) => {
-            let storage = super::mariadb::Storage::MyRocks;
-            Ok(Box::new(super::mariadb::open(plan, storage)?))
+        ("innodb" | "myrocks", path) => {
+            Ok(Box::new(super::mariadb::open(plan, storage(kind, path))?))
         }
         _ => Ok(Box::new(embedded::open(plan)?)),
     }

@@ -6,6 +6,7 @@
 mod hot_row;
 mod insert;
 mod linkbench;
+mod myrocks;
 mod outcome;
 mod sysbench;
 mod tsbs;
@@ -23,6 +24,7 @@ use crate::{Failure, Result, interrupt};
 pub use hot_row::HOT_ROW;
 pub use insert::INSERT;
 pub use linkbench::LINKBENCH;
+pub use myrocks::MYROCKS;
 pub use sysbench::SYSBENCH;
 pub use tsbs::TSBS;
 pub use versus::BTREE_VS_LSM;
@@ -44,7 +46,7 @@ pub struct Relational {
 }
 
 /// Every relational experiment, in the order of the help.
-pub fn all() -> [&'static dyn Experiment; 6] {
+pub fn all() -> [&'static dyn Experiment; 7] {
     [
         &LINKBENCH,
         &INSERT,
@@ -52,6 +54,7 @@ pub fn all() -> [&'static dyn Experiment; 6] {
         &TSBS,
         &BTREE_VS_LSM,
         &HOT_ROW,
+        &MYROCKS,
     ]
 }
 

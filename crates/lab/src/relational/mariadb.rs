@@ -23,12 +23,12 @@ use crate::{Failure, Result};
 const PAGE: u64 = 16 << 10;
 
 /// The storage engine of the tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Storage {
     /// A B-tree, updated in place.
     InnoDb,
-    /// RocksDB.
-    MyRocks,
+    /// RocksDB: the plugin that is installed, or the one of this file.
+    MyRocks(Option<PathBuf>),
 }
 
 /// A server that runs.
@@ -61,17 +61,23 @@ fn trouble(error: mysql::Error) -> TransactionError {
 ///
 /// # Errors
 /// They are not installed, or the plugin of MyRocks is not.
-pub fn programs(storage: Storage) -> Result<(PathBuf, PathBuf)> {
+pub fn programs(storage: &Storage) -> Result<(PathBuf, PathBuf)> {
     let find = |names: [&str; 2]| {
         let found = names.iter().find_map(|name| program(name, &[]));
         found.ok_or_else(|| Failure::new(format!("MariaDB is not installed: no {}", names[0])))
     };
     let install = find(["mariadb-install-db", "mysql_install_db"])?;
     let server = find(["mariadbd", "mysqld"])?;
-    if storage == Storage::MyRocks && plugin().is_none() {
-        return Err(Failure::new("MariaDB's plugin ha_rocksdb is not installed"));
+    match storage {
+        Storage::MyRocks(None) if plugin().is_none() => {
+            Err(Failure::new("MariaDB's plugin ha_rocksdb is not installed"))
+        }
+        Storage::MyRocks(Some(file)) if !file.is_file() => {
+            let file = file.display();
+            Err(Failure::new(format!("there is no plugin {file}")))
+        }
+        _ => Ok((install, server)),
     }
-    Ok((install, server))
 }
 
 /// The directory of the plugin.
@@ -91,7 +97,7 @@ fn plugin() -> Option<PathBuf> {
 }
 
 /// The settings that differ from MariaDB's.
-fn settings(plan: &EnginePlan, storage: Storage) -> BTreeMap<String, String> {
+fn settings(plan: &EnginePlan, storage: &Storage) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let mut set = |name: &str, value: String| all.insert(name.to_string(), value);
     // A commit is written to the system with 2, and synced with 1.
@@ -124,10 +130,17 @@ fn settings(plan: &EnginePlan, storage: Storage) -> BTreeMap<String, String> {
             set("innodb_flush_method", "O_DIRECT".into());
             set("innodb_doublewrite", "1".into());
         }
-        Storage::MyRocks => {
+        Storage::MyRocks(plugin) => {
             // InnoDB has only the server's own tables then.
             set("innodb_buffer_pool_size", (8u64 << 20).to_string());
-            set("plugin_load_add", "ha_rocksdb".into());
+            let name = plugin.as_deref().and_then(Path::file_name);
+            let name = name.map_or("ha_rocksdb".into(), |name| name.to_string_lossy());
+            set("plugin_load_add", name.into_owned());
+            if let Some(directory) = plugin.as_deref().and_then(Path::parent) {
+                set("plugin_dir", directory.display().to_string());
+                // One that is built from sources says that it is not stable.
+                set("plugin_maturity", "unknown".into());
+            }
             set("rocksdb_flush_log_at_trx_commit", flush.into());
             set("rocksdb_block_cache_size", plan.cache.to_string());
             // Its counters of bytes; with 0 there are none.
@@ -152,7 +165,7 @@ fn settings(plan: &EnginePlan, storage: Storage) -> BTreeMap<String, String> {
 /// # Errors
 /// It is not installed or does not start.
 pub fn open(plan: &EnginePlan, storage: Storage) -> Result<MariaDb> {
-    let (install, server) = programs(storage)?;
+    let (install, server) = programs(&storage)?;
     let data = plan.directory.join("mariadb");
     let home = ServerDirectory::new(&data, &["mysql", "nobody"])?;
     let mut arguments = vec![
@@ -173,7 +186,7 @@ pub fn open(plan: &EnginePlan, storage: Storage) -> Result<MariaDb> {
         "--skip-name-resolve".into(),
         "--max-connections=200".into(),
     ]);
-    let options = settings(plan, storage);
+    let options = settings(plan, &storage);
     arguments.extend(
         options
             .iter()
@@ -193,7 +206,7 @@ pub fn open(plan: &EnginePlan, storage: Storage) -> Result<MariaDb> {
     run(&mut admin, "USE esker")?;
     let engine = match storage {
         Storage::InnoDb => "InnoDB",
-        Storage::MyRocks => "ROCKSDB",
+        Storage::MyRocks(_) => "ROCKSDB",
     };
     let sql = Sql::new(Dialect::MariaDb(engine), plan.schema.clone());
     for statement in sql.create() {
@@ -205,17 +218,17 @@ pub fn open(plan: &EnginePlan, storage: Storage) -> Result<MariaDb> {
     Ok(MariaDb {
         admin: std::sync::Mutex::new(admin),
         server,
+        facts: facts(plan, &storage, options, &version.unwrap_or_default()),
         storage,
         options: builder.db_name(Some("esker")).into(),
         sql,
         data,
-        facts: facts(plan, storage, options, &version.unwrap_or_default()),
     })
 }
 
 fn facts(
     plan: &EnginePlan,
-    storage: Storage,
+    storage: &Storage,
     options: BTreeMap<String, String>,
     version: &str,
 ) -> EngineInfo {
@@ -228,7 +241,7 @@ fn facts(
                 copies: 2.0,
             },
         ),
-        Storage::MyRocks => (
+        Storage::MyRocks(_) => (
             "MyRocks",
             "rocksdb_flush_log_at_trx_commit",
             Shape::Lsm { fanout: FANOUT },
@@ -303,9 +316,9 @@ impl Engine for MariaDb {
     }
 
     fn settle(&self) -> Result<()> {
-        match self.storage {
+        match &self.storage {
             Storage::InnoDb => self.clean_pages()?,
-            Storage::MyRocks => self.admin(|admin| {
+            Storage::MyRocks(_) => self.admin(|admin| {
                 admin.query_drop("SET GLOBAL rocksdb_force_flush_memtable_now = 1")
             })?,
         }
@@ -330,9 +343,9 @@ impl Engine for MariaDb {
         let log = of("Innodb_os_log_written");
         let pages = of("Innodb_pages_written") * PAGE;
         let doublewrite = of("Innodb_dblwr_pages_written") * PAGE;
-        Ok(match self.storage {
+        Ok(match &self.storage {
             Storage::InnoDb => vec![("log", log), ("pages", pages), ("doublewrite", doublewrite)],
-            Storage::MyRocks => vec![
+            Storage::MyRocks(_) => vec![
                 ("log", of("Rocksdb_wal_bytes")),
                 ("flush", of("Rocksdb_flush_write_bytes")),
                 ("compaction", of("Rocksdb_compact_write_bytes")),
@@ -343,12 +356,12 @@ impl Engine for MariaDb {
     }
 
     fn counts_written(&self) -> &'static str {
-        match self.storage {
+        match &self.storage {
             Storage::InnoDb => {
                 "Innodb_os_log_written, and Innodb_pages_written and Innodb_dblwr_pages_written \
                  in pages of 16 KB"
             }
-            Storage::MyRocks => {
+            Storage::MyRocks(_) => {
                 "rocksdb_wal_bytes, rocksdb_flush_write_bytes, rocksdb_compact_write_bytes, and \
                  what InnoDB writes for the server's own tables; not the MANIFEST"
             }

@@ -100,6 +100,41 @@ fn every_step_of_every_experiment_has_its_figure() {
 }
 
 #[test]
+fn two_plugins_are_compared_in_two_chains() {
+    let out = tempfile::tempdir().expect("a directory");
+    let given = [
+        ("rows", "2000"),
+        ("nodes", "300"),
+        ("sweep", "1,8"),
+        ("seconds", "0.1"),
+        ("memtable_mb", "1"),
+    ];
+    let engines = ["one=esker", "two=esker"];
+    let mut request = Request::of("myrocks", MYROCKS.settings(), true, &engines, &given);
+    request.scratch = out.path().join("scratch");
+    let state = State::open(&out.path().join("out"), &request).expect("a state");
+    let record = driver::run(&MYROCKS, &request, &state, "esker lab").expect("a run");
+    assert!(record.complete && record.base == 0);
+    for (at, step) in record.steps.iter().enumerate() {
+        let found = record.median(at, 1, &step.figure);
+        assert!(found.is_some(), "{}: {}", step.name, step.figure);
+        if step.name.starts_with("verify") {
+            assert_eq!(found, Some(0.0), "{}", step.name);
+        }
+    }
+    let gates = record.tables.iter().find(|table| table.title == "Gates");
+    let gates = gates.expect("gates");
+    let steps: Vec<&str> = gates.rows.iter().map(|row| row[1].as_str()).collect();
+    assert_eq!(steps, ["mixed-8", "linkbench-8"]);
+    let misses = record
+        .sentences
+        .iter()
+        .filter(|text| text.contains("misses a gate"));
+    let missed = gates.rows.iter().filter(|row| row[4] == "no");
+    assert_eq!(misses.count(), missed.count());
+}
+
+#[test]
 fn wrong_checks_are_said_loudly() {
     let mut record = record(&LINKBENCH, &["esker"]);
     record.sentences.clear();

@@ -17,7 +17,7 @@ type Opened = (Box<dyn Engine>, u32);
 
 fn storage(kind: &str) -> Storage {
     match kind {
-        "myrocks" => Storage::MyRocks,
+        "myrocks" => Storage::MyRocks(None),
         _ => Storage::InnoDb,
     }
 }
@@ -33,7 +33,7 @@ fn open(kind: &str, directory: &Path) -> Result<Opened> {
         return Ok((Box::new(server), process));
     }
     let storage = storage(kind);
-    mariadb::programs(storage)?;
+    mariadb::programs(&storage)?;
     let server = mariadb::open(&plan, storage)?;
     let process = server.process();
     Ok((Box::new(server), process))
@@ -42,7 +42,7 @@ fn open(kind: &str, directory: &Path) -> Result<Opened> {
 fn is_installed(kind: &str) -> bool {
     let there = match kind {
         "postgres" => postgres::programs().map(|_| ()),
-        _ => mariadb::programs(storage(kind)).map(|_| ()),
+        _ => mariadb::programs(&storage(kind)).map(|_| ()),
     };
     if let Err(why) = &there {
         println!("{kind} skips: {why}");
