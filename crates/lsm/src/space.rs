@@ -50,6 +50,8 @@ pub struct SpaceBeside {
     pub memtables: u64,
     /// In obsolete files that are not deleted yet.
     pub obsolete: u64,
+    /// Those of them that go as soon as running jobs have ended, or are being deleted.
+    pub leaving: u64,
 }
 
 impl SpaceBeside {

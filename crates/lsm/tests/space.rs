@@ -68,7 +68,7 @@ fn of(v: &Version, policy: &Policy) -> Option<SpaceUse> {
 fn memtables(bytes: u64) -> SpaceBeside {
     SpaceBeside {
         memtables: bytes,
-        obsolete: 0,
+        ..SpaceBeside::default()
     }
 }
 
@@ -184,8 +184,8 @@ fn obsolete_files_take_space_and_no_merge_takes_them() {
     let v = tree("L0: 9[a-z]#4M@30..39 8[a-z]#4M@20..29\nL5: 3[a-z]#8M\nL6: 1[a-z]#100M");
     let s = space(&v, 140);
     let obsolete = SpaceBeside {
-        memtables: 0,
         obsolete: 4 << 20,
+        ..SpaceBeside::default()
     };
     assert_eq!(s.room(obsolete, 0), s.room(memtables(4 << 20), 0));
     assert!(s.load(obsolete, 0) < s.load(memtables(4 << 20), 0));
@@ -263,6 +263,18 @@ fn a_plan_waits_for_room_while_another_runs() {
     };
     // Memtables have taken the room: with nothing running the plan that needs least begins.
     assert!(pick(&v, &policy, &Busy::new(), full).is_some());
+    // Obsolete files have taken it, and go in a moment.
+    let taken = full.beside.total();
+    let leaving = |leaving| PickContext {
+        beside: SpaceBeside {
+            memtables: 0,
+            obsolete: taken,
+            leaving,
+        },
+        ..NOW
+    };
+    assert!(pick(&v, &policy, &Busy::new(), leaving(taken)).is_none());
+    assert!(pick(&v, &policy, &Busy::new(), leaving(0)).is_some());
     let mut busy = Busy::new();
     let elsewhere = tree("L6: 77[a-z]");
     let other = Plan {

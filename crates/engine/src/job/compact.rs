@@ -13,7 +13,7 @@ use super::merge_yield::{MergeYield, may_yield};
 use super::output::{Placement, codec_for, discard, discard_uncommitted, paths_of};
 pub(crate) use super::rewrite::CompactionOverrides;
 use super::rewrite::{Rewrite, discard_parts, partitions, side_by_side};
-use super::scheduler::note_obsolete;
+use super::scheduler::{delete_after, note_obsolete};
 use super::statistics::{self, CpuTime, JobGuard};
 use super::subcompaction::{Part, PartOutput};
 use super::{Step, blobs};
@@ -86,11 +86,7 @@ pub(crate) fn run_tuned(
     // The plan holds the tables.
     drop(plan);
     if family.is_space_bounded() {
-        core.trees.delete_obsolete_files();
-        // As long as it counts as a reader, what it read counts, too.
-        drop(reader);
-        note_obsolete(core, family);
-        core.writes.admission.refresh(family);
+        delete_after(core, std::slice::from_ref(family), reader);
     }
     done
 }

@@ -24,6 +24,7 @@ use crate::options::JobLimits;
 use crate::registry::{Jobs, QueuedPlan};
 use crate::runtime::work_signal as signal;
 use crate::store::is_overtaken;
+use crate::tree::VersionReader;
 use esker_format::{FamilyId, Seq};
 use esker_lsm::check::overtaking;
 use esker_lsm::load::Zone;
@@ -379,6 +380,10 @@ fn look(
         // Iterators count reads of files and wake nobody.
         look_in(wakeup_seconds(core));
     }
+    if plan.is_none() && moment.beside.leaving > 0 {
+        // Whoever deletes has it looked at again, but for some rare callers.
+        look_in(1);
+    }
     let found = plan.as_ref().map(|plan| QueuedPlan {
         urgency: plan.urgency,
         relieves_level0: relieves_level0(&family, plan),
@@ -476,17 +481,50 @@ pub(super) fn note_obsolete(core: &Core, family: &Family) {
     family.drain.set_obsolete(bytes);
 }
 
+/// Deletes obsolete files after jobs of families with a bound on their space, whose `reader` counts
+/// until that is done, and lets writers and plans have the room.
+pub(super) fn delete_after(core: &Core, families: &[Arc<Family>], reader: VersionReader<'_>) {
+    if !families.is_empty() {
+        core.trees.delete_obsolete_files();
+        drop(reader);
+        use_room(core, families);
+    }
+}
+
+/// Lets writers and plans have the room that obsolete files of these families took.
+fn use_room(core: &Core, families: &[Arc<Family>]) {
+    for family in families {
+        note_obsolete(core, family);
+        core.background.jobs.lock().queue.look_again(family.id);
+        core.writes.admission.refresh(family);
+    }
+    core.background.cv.notify();
+}
+
+/// Lets writers and plans have the room after a deletion that no job has asked for.
+pub(super) fn use_room_of_all(core: &Core) {
+    if core.trees.families.inbox.is_space_bounded() {
+        let mut families = core.trees.families.all();
+        families.retain(|family| family.is_space_bounded());
+        use_room(core, &families);
+    }
+}
+
 /// Carries a job out and takes it off the registry.
 pub(crate) fn run(core: &Arc<Core>, job: Job) {
     match job {
         Job::Flush(task) => {
-            let families = task.families.iter().map(|(family, _)| family.id);
-            let _reader = core.trees.obsolete_files.job_begins(families);
+            let families = task.families.iter().map(|(family, _)| family);
+            let bounded = families.clone().filter(|f| f.is_space_bounded());
+            let bounded: Vec<_> = bounded.cloned().collect();
+            let families = families.map(|family| family.id);
+            let reader = core.trees.obsolete_files.job_begins(families);
             // Who waits for it was told when it was dropped.
             if flush::run_in_line(core, task).is_err() {
                 super::tell_failure(&core.background);
                 core.background.cv.notify();
             }
+            delete_after(core, &bounded, reader);
         }
         Job::Compact(task) => {
             let CompactionTask {

@@ -33,6 +33,7 @@ use super::resume;
 use super::saved_cache;
 use super::scheduler::{
     Job, JobKind, flush_for_reads, next_job, relieve, run, spare_bytes, switch_for_scans,
+    use_room_of_all,
 };
 use super::table_opening;
 use super::thread_class::ThreadClass;
@@ -309,6 +310,7 @@ fn delete_until_done(core: &Core) {
     loop {
         guarded(core, "deletion", || {
             core.trees.delete_obsolete_files_keeping(spare_bytes(core));
+            use_room_of_all(core);
             core.trees.purge_archive_if_due();
         });
         let done = deletion.compare_exchange(DELETES, IDLE, Ordering::AcqRel, Ordering::Acquire);

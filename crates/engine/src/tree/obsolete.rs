@@ -159,18 +159,20 @@ impl RetiredFiles {
         unread.fold((0, 0), |sum, (_, bytes)| (sum.0 + 1, sum.1 + bytes))
     }
 
-    /// Bytes of the tables and blob files of a family that nobody reads, or that a running job of
-    /// it keeps: it began before they were retired.
-    fn unread_but_by_jobs(&self, family: FamilyId) -> u64 {
+    /// Bytes of the tables and blob files of a family that nobody reads, and of those that a running
+    /// job of it keeps: it began before they were retired.
+    fn unread_but_by_jobs(&self, family: FamilyId) -> (u64, u64) {
         let mut own = self.jobs.iter().filter(|(_, of)| *of == family);
         let first = own.next().map_or(u64::MAX, |(job, _)| *job);
-        let tables = (self.tables.iter())
-            .filter(|t| t.family == family && (t.job >= first || !t.is_read()))
-            .map(|t| t.file.size);
-        let blobs = (self.blobs.iter())
-            .filter(|b| b.family == family && (b.job >= first || !b.is_read()))
-            .map(|b| b.bytes);
-        tables.chain(blobs).sum()
+        let tables = (self.tables.iter().filter(|t| t.family == family))
+            .map(|t| (t.is_read(), t.job, t.file.size));
+        let blobs = (self.blobs.iter().filter(|b| b.family == family))
+            .map(|b| (b.is_read(), b.job, b.bytes));
+        tables.chain(blobs).fold((0, 0), |sum, file| match file {
+            (_, job, bytes) if job >= first => (sum.0, sum.1 + bytes),
+            (false, _, bytes) => (sum.0 + bytes, sum.1),
+            _ => sum,
+        })
     }
 
     /// Tables in line for their deletion, or to be written over.
@@ -379,20 +381,19 @@ impl ObsoleteFiles {
     }
 
     /// Bytes of the tables and blob files of a family that are still there without readers, or for
-    /// its running jobs alone. Where deletions are off, those in line for deletion and spares.
-    pub(crate) fn unread_bytes(&self, family: FamilyId) -> u64 {
+    /// its running jobs alone, and the part of them that these jobs keep or that is being deleted.
+    /// Where deletions are off, those in line for deletion and spares.
+    pub(crate) fn unread_bytes(&self, family: FamilyId) -> (u64, u64) {
         let retired = self.retired.lock();
-        let unread = match retired.disabled {
+        let (unread, kept) = match retired.disabled {
             0 => retired.unread_but_by_jobs(family),
-            _ => 0,
+            _ => (0, 0),
         };
-        let in_line = retired.in_line().map(|t| (t.family, t.bytes));
-        let ours = in_line.chain(retired.going.iter().copied());
-        unread
-            + ours
-                .filter(|(of, _)| *of == family)
-                .map(|(_, bytes)| bytes)
-                .sum::<u64>()
+        let in_line = retired.in_line().filter(|t| t.family == family);
+        let in_line: u64 = in_line.map(|t| t.bytes).sum();
+        let going = retired.going.iter().filter(|(of, _)| *of == family);
+        let leaving = kept + going.map(|(_, bytes)| bytes).sum::<u64>();
+        (unread + in_line + leaving, leaving)
     }
 
     /// Tables and blob files that would go, were deletions not off.

@@ -177,7 +177,7 @@ impl PacedForecast {
         let waiting = self.waiting.len() as u64 * self.tree.load.flush_bytes;
         SpaceBeside {
             memtables: waiting + self.filled as u64,
-            obsolete: 0,
+            ..SpaceBeside::default()
         }
     }
 

@@ -4,8 +4,8 @@
 //! part of garbage, or a merge into the last level, which shows what newer runs hide. A blob file
 //! goes when its last value has moved, so tables that refer to the same files follow one another: a
 //! file that was begun has more garbage than before, and stays chosen. No plan begins that does not
-//! find room for what it writes, unless nothing runs that could make some while writers wait: then
-//! the one that needs least.
+//! find room for what it writes, unless nothing runs or leaves that could make some while writers
+//! wait: then the one that needs least.
 
 use super::CompactionStyle;
 use super::inputs::{Context, clean_cut};
@@ -42,7 +42,9 @@ pub(super) fn pick(
     if let Some(plan) = usual.as_ref().filter(|plan| is_sized || fits(plan)) {
         return Some(plan.clone());
     }
-    let may_pass = cx.busy.is_empty() && (is_crowded || space.is_short(cx.moment.beside));
+    // What leaves makes room in a moment.
+    let is_waiting = cx.busy.is_empty() && cx.moment.beside.leaving == 0;
+    let may_pass = is_waiting && (is_crowded || space.is_short(cx.moment.beside));
     let waiting = relief.into_iter().chain(usual).filter(|_| may_pass);
     waiting.min_by_key(Plan::room_needed)
 }

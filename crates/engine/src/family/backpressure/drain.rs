@@ -46,6 +46,8 @@ pub(crate) struct DrainStats {
     projected_output: AtomicU64,
     /// Bytes of obsolete files that nobody but jobs reads, when somebody looked last.
     obsolete: AtomicU64,
+    /// Those of them that go as soon as jobs have ended, or are being deleted.
+    leaving: AtomicU64,
     /// Those of them that take tables from level 0.
     merges: Merges,
 }
@@ -97,14 +99,15 @@ impl DrainStats {
         self.projected_output.load(Relaxed)
     }
 
-    /// Bytes of obsolete files that are not deleted yet.
-    pub(crate) fn obsolete(&self) -> u64 {
-        self.obsolete.load(Relaxed)
+    /// Bytes of obsolete files that are not deleted yet, and those of them that are leaving.
+    pub(crate) fn obsolete(&self) -> (u64, u64) {
+        (self.obsolete.load(Relaxed), self.leaving.load(Relaxed))
     }
 
-    /// Sets the bytes of obsolete files that are not deleted yet.
-    pub(crate) fn set_obsolete(&self, bytes: u64) {
+    /// Sets these bytes.
+    pub(crate) fn set_obsolete(&self, (bytes, leaving): (u64, u64)) {
         self.obsolete.store(bytes, Relaxed);
+        self.leaving.store(leaving, Relaxed);
     }
 
     /// Returns whether a compaction of the family runs.

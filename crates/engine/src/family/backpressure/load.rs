@@ -57,9 +57,11 @@ fn space_load(view: &View, tree: &Assessment, drain: &DrainStats) -> f64 {
 
 /// Bytes that take space, or will, beside the files of the tree.
 pub(crate) fn beside_tables(view: &View, drain: &DrainStats) -> SpaceBeside {
+    let (obsolete, leaving) = drain.obsolete();
     SpaceBeside {
         memtables: view.unflushed().map(|mem| mem.data_bytes()).sum(),
-        obsolete: drain.obsolete(),
+        obsolete,
+        leaving,
     }
 }
 
