@@ -1,5 +1,5 @@
-//! The forms of an engine: values inline, in blob files, and, where the engine is Esker, medium ones
-//! in sorted groups of blob files.
+//! The forms of an engine: values inline, in blob files, and, where the engine is Esker, medium
+//! ones in sorted groups of blob files.
 
 use crate::experiment::plan::EngineSpec;
 
