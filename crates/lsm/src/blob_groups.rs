@@ -10,7 +10,6 @@
 //! value moves. Pure functions of a version.
 
 use crate::file::FileMeta;
-use crate::plan::LevelInputs;
 use crate::version::Version;
 use esker_format::blob_groups::{BlobGroup, BlobGroups, BlobTier};
 use esker_format::{FileNo, Level};
@@ -78,26 +77,25 @@ fn moves_values(version: &Version, output: Level) -> bool {
     output > Level::L0 && output.0 + 1 >= last.0
 }
 
-/// Values that leave their groups in a merge of `inputs` into `output`. Values move from the level
+/// Values that leave their groups in a merge of `tables` into `output`. Values move from the level
 /// `first` of a tree on.
-pub(crate) fn regrouped(
+pub(crate) fn regrouped<'f>(
     version: &Version,
     first: Option<Level>,
-    inputs: &[LevelInputs],
+    tables: impl Iterator<Item = &'f Arc<FileMeta>> + Clone,
     output: Level,
 ) -> RegroupedValues {
     if first.is_none_or(|first| output < first) || !moves_values(version, output) {
         return RegroupedValues::default();
     }
-    let tables = || inputs.iter().flat_map(|i| &i.files);
     let mut left = BTreeSet::new();
-    for table in tables() {
+    for table in tables.clone() {
         let overlaps = count(version, table) > GROUPS_MOST;
         let groups = groups_of(version, table);
         let leaves = groups.filter(|(_, group, _)| overlaps || group.level < output);
         left.extend(leaves.map(|(file, ..)| file));
     }
-    of_files(left, tables())
+    of_files(left, tables)
 }
 
 /// All values of some tables that are in groups leave these.

@@ -1,11 +1,10 @@
 //! The demand of reads on a tree: the time that they spend because it has several runs, and the
 //! price of a merge that removes some.
 //!
-//! A read searches every sorted run, so each run beyond the first costs every read some time. A walk
-//! reads values of every sorted group of blob files ([`crate::blob_groups`]), which it pays for as
-//! for runs. The
-//! engine times a sample of the reads and adds up that part of their time ([`extra_ns`]) as the
-//! debt of the tree. A merge costs what its bytes took in the merges before.
+//! A read searches every sorted run, so each run beyond the first costs every read some time. A
+//! walk reads values of every sorted group of blob files ([`crate::blob_groups`]), which it pays
+//! for as for runs. The engine times a sample of the reads and adds up that part of their time
+//! ([`extra_ns`]) as the debt of the tree. A merge costs what its bytes took in the merges before.
 
 use crate::blob_groups::extra_groups;
 use crate::file::FileStats;

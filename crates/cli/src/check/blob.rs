@@ -1,5 +1,5 @@
-//! Checks of blob files: header, every record with both checksums, footer, the MANIFEST's counts, and
-//! the order of sorted groups.
+//! Checks of blob files: header, every record with both checksums, footer, the MANIFEST's counts,
+//! and the order of sorted groups.
 
 use super::report::{Report, Totals};
 use crate::directory::Directory;
@@ -23,11 +23,11 @@ pub(super) struct Job<'a> {
     /// The order of the family's keys.
     pub(super) order: &'a KeyOrder,
     /// Takes the keys of a file of medium values.
-    pub(super) spans: &'a Mutex<Vec<BlobSpan>>,
+    pub(super) ranges: &'a Mutex<Vec<BlobKeyRange>>,
 }
 
 /// The first and the last key of a file of a sorted group.
-pub(super) struct BlobSpan {
+pub(super) struct BlobKeyRange {
     group: BlobGroup,
     file: FileNo,
     first: Vec<u8>,
@@ -39,7 +39,7 @@ pub(super) struct BlobSpan {
 pub(super) fn check_groups(
     dir: &Directory,
     family: &Family,
-    mut spans: Vec<BlobSpan>,
+    mut ranges: Vec<BlobKeyRange>,
     report: &Report,
 ) {
     let Ok(version) = &family.version else { return };
@@ -48,21 +48,21 @@ pub(super) fn check_groups(
         let path = dir.path.join(blob_name(file));
         report.warning(Error::corruption(what).with_file(path));
     };
-    spans.sort_by(|a, b| {
+    ranges.sort_by(|a, b| {
         let by_key = || order.compare(&a.first, &b.first);
         a.group.cmp(&b.group).then_with(by_key)
     });
-    for pair in spans.windows(2).filter(|p| p[0].group == p[1].group) {
+    for pair in ranges.windows(2).filter(|p| p[0].group == p[1].group) {
         if order.compare(&pair[0].last, &pair[1].first).is_gt() {
             let (group, other) = (pair[0].group.number, pair[1].file);
             let what = format!("overlaps blob file {other} of its group {group}");
             odd(pair[0].file, what);
         }
     }
-    for span in spans {
-        if span.group.level.index() >= version.num_levels() {
-            let what = format!("its group is of level {}", span.group.level);
-            odd(span.file, what);
+    for range in ranges {
+        if range.group.level.index() >= version.num_levels() {
+            let what = format!("its group is of level {}", range.group.level);
+            odd(range.file, what);
         }
     }
 }
@@ -141,7 +141,7 @@ fn records(file: &dyn RandomAccessFile, job: &Job<'_>, report: &Report) -> Resul
     let end = file.len() - FOOTER_LEN as u64;
     let (mut at, mut count) = (HEADER_LEN as u64, 0u64);
     let mut buffer = Vec::new();
-    let mut span = job.meta.tier.group().map(|group| BlobSpan {
+    let mut range = job.meta.tier.group().map(|group| BlobKeyRange {
         group,
         file: job.meta.number,
         first: Vec::new(),
@@ -167,22 +167,22 @@ fn records(file: &dyn RandomAccessFile, job: &Job<'_>, report: &Report) -> Resul
         }
         let (key, value) = buffer.split_at(header.key_len as usize);
         header.verify_body(key, value).map_err(place)?;
-        if let Some(span) = &mut span {
+        if let Some(range) = &mut range {
             if count == 0 {
-                span.first = key.to_vec();
-            } else if job.order.compare(&span.last, key).is_gt() {
+                range.first = key.to_vec();
+            } else if job.order.compare(&range.last, key).is_gt() {
                 let e = Error::corruption("a medium value is out of the order of the keys");
                 report.warning(place(e));
             }
-            span.last.clear();
-            span.last.extend_from_slice(key);
+            range.last.clear();
+            range.last.extend_from_slice(key);
         }
         at += RECORD_HEADER_LEN as u64 + body;
         count += 1;
     }
-    if let Some(span) = span.filter(|_| count > 0) {
-        let mut spans = job.spans.lock().unwrap_or_else(PoisonError::into_inner);
-        spans.push(span);
+    if let Some(range) = range.filter(|_| count > 0) {
+        let mut ranges = job.ranges.lock().unwrap_or_else(PoisonError::into_inner);
+        ranges.push(range);
     }
     Ok((count, at - HEADER_LEN as u64))
 }

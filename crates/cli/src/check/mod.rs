@@ -114,9 +114,9 @@ fn everything(args: &CheckArgs, dir: &Directory, fold: &Fold, report: &Report) {
     let mut jobs = Vec::new();
     let mut total = 0u64;
     let refs: Vec<_> = fold.families.values().map(|_| Mutex::default()).collect();
-    let spans: Vec<_> = fold.families.values().map(|_| Mutex::default()).collect();
-    let sums = refs.iter().zip(&spans);
-    for (family, (refs, spans)) in fold.families.values().zip(sums) {
+    let ranges: Vec<_> = fold.families.values().map(|_| Mutex::default()).collect();
+    let sums = refs.iter().zip(&ranges);
+    for (family, (refs, ranges)) in fold.families.values().zip(sums) {
         for (level, meta) in family.files.values() {
             total = total.saturating_add(meta.size);
             jobs.push(Job::Table(table::Job {
@@ -136,7 +136,7 @@ fn everything(args: &CheckArgs, dir: &Directory, fold: &Fold, report: &Report) {
                     family: family.id,
                     meta: b,
                     order: version.order(),
-                    spans,
+                    ranges,
                 }));
             }
         }
@@ -166,10 +166,10 @@ fn everything(args: &CheckArgs, dir: &Directory, fold: &Fold, report: &Report) {
             });
         }
     });
-    for (family, spans) in fold.families.values().zip(spans) {
+    for (family, ranges) in fold.families.values().zip(ranges) {
         order::check(dir, family, report);
-        let spans = spans.into_inner().unwrap_or_else(PoisonError::into_inner);
-        blob::check_groups(dir, family, spans, report);
+        let ranges = ranges.into_inner().unwrap_or_else(PoisonError::into_inner);
+        blob::check_groups(dir, family, ranges, report);
     }
     // References in what could not be read are unknown.
     if report.errors() == 0 {

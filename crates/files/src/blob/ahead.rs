@@ -3,8 +3,8 @@
 //! Each file that a walk comes through has a window: bytes that one read brought, out of which the
 //! next values are taken. Files written by different jobs are walked side by side. A window opens
 //! at the third value in a row that lies a little behind the one before, and doubles with each
-//! read; with a size that the caller fixed it opens at once. Files of one sorted group lie one behind
-//! the other in a walk, and share a window. One owner at a time.
+//! read; with a size that the caller fixed it opens at once. Files of one sorted group lie one
+//! behind the other in a walk, and share a window. One owner at a time.
 
 use super::reader::{BlobFileReader, BlobRequest};
 use esker_format::FileNo;

@@ -1,7 +1,7 @@
 //! `blob`: values in tables beside values in blob files, by size of values and compression.
 //!
-//! Every engine that is named runs in two forms on the same flags: inline, and with blob files. Esker
-//! has a third, in which medium values are in sorted groups of blob files.
+//! Every engine that is named runs in two forms on the same flags: inline, and with blob files.
+//! Esker has a third, in which medium values are in sorted groups of blob files.
 //! All are divided by the first library with blob files, which is RocksDB's BlobDB. Overwriting is
 //! one step that begins and ends on a settled tree: what jobs write and compute until nothing is
 //! due belongs to it. An engine whose blob form wrote no blob file is refused.

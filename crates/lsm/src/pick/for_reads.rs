@@ -166,9 +166,7 @@ impl Context<'_> {
         let Some(first) = self.policy.blob_groups_from else {
             return 0;
         };
-        let files = self.files(level).to_vec();
-        let inputs = [LevelInputs { level, files }];
-        regrouped(self.version, Some(first), &inputs, to).bytes
+        regrouped(self.version, Some(first), self.files(level).iter(), to).bytes
     }
 
     /// Where the files of a level go: the next level that holds any, or the base level.

@@ -369,9 +369,10 @@ impl<'a> Context<'a> {
         let bottommost =
             coming_below.is_empty() && is_bottommost(self.version, &inputs, output_level);
         let first = self.policy.blob_groups_from;
+        let tables = inputs.iter().flat_map(|i| &i.files);
         let mut plan = Plan {
             reason,
-            regrouped: regrouped(self.version, first, &inputs, output_level),
+            regrouped: regrouped(self.version, first, tables, output_level),
             inputs,
             output_level,
             output_path,

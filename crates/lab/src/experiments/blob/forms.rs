@@ -1,5 +1,5 @@
-//! The forms of an engine: values inline, in blob files, and, where the engine is Esker, medium ones
-//! in sorted groups of blob files.
+//! The forms of an engine: values inline, in blob files, and, where the engine is Esker, medium
+//! ones in sorted groups of blob files.
 
 use crate::experiment::plan::EngineSpec;
 
@@ -72,9 +72,10 @@ pub(super) fn has_tiers(spec: &EngineSpec) -> bool {
 
 /// The name with the form behind it.
 pub(super) fn named(name: &str, spec: &EngineSpec) -> String {
-    let word = match has_tiers(spec) {
-        true => TIERS_WORD,
-        false => FORMS[usize::from(has_blobs(spec))].0,
+    let word = if has_tiers(spec) {
+        TIERS_WORD
+    } else {
+        FORMS[usize::from(has_blobs(spec))].0
     };
     if name.ends_with(word) {
         return name.to_string();
