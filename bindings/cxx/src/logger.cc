@@ -18,8 +18,8 @@ namespace ROCKSDB_NAMESPACE {
 
 namespace {
 
-// Any thread may log: a line is written at once. A file that is too large or too old is renamed, and
-// the next one begins with the header lines.
+// Any thread may log: a line is written at once. A file that is too large or too old is renamed,
+// and the next one begins with the header lines.
 class FileLogger final : public Logger {
  public:
   FileLogger(std::string path, const DBOptions& options, Env* env)
