@@ -248,6 +248,11 @@ Status ToC(const DBOptions& options, const std::shared_ptr<ListenedDb>& db,
            rocksdb_options_t* out) {
   Status status = SetObjects(options, db, out);
   SetByName(options, Defaults<DBOptions>(), esker_options_of_database, "", out, &status);
+  // Fewer are raised to this, as RocksDB does.
+  constexpr int kLeastOpenFiles = 20;
+  if (options.max_open_files != -1 && options.max_open_files < kLeastOpenFiles) {
+    rocksdb_options_set_max_open_files(out, kLeastOpenFiles);
+  }
   return status;
 }
 

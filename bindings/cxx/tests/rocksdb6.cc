@@ -158,6 +158,16 @@ void OfTransactions() {
   CHECK(value == "2");
 }
 
+// Too few open files are raised to what RocksDB takes.
+void OpenFiles() {
+  for (const auto& [wanted, taken] : {std::pair{0, 20}, {-5, 20}, {21, 21}, {-1, -1}}) {
+    Options options = Creating();
+    options.max_open_files = wanted;
+    const std::unique_ptr<DB> db = Opened(options, Fresh("cxx_rocksdb6_open_files"));
+    CHECK(db->GetDBOptions().max_open_files == taken);
+  }
+}
+
 // Options that change while a database is open are in what is printed of them.
 void ChangedPrefix() {
   Options options;
@@ -207,6 +217,27 @@ void Logs() {
   CHECK(!CreateLoggerFromOptions("/dev/null/none", DBOptions(), &logger).ok());
 }
 
+// Files of a log that is limited.
+void RolledLogs() {
+  const std::string path = Fresh("cxx_rocksdb6_rolled");
+  DBOptions options;
+  options.max_log_file_size = 2000;
+  options.keep_log_file_num = 3;
+  std::shared_ptr<Logger> logger;
+  CHECK_OK(CreateLoggerFromOptions(path, options, &logger));
+  Log(InfoLogLevel::HEADER_LEVEL, logger, "the header");
+  for (int i = 0; i < 300; ++i) Log(logger, "line %d", i);
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    ++files;
+    CHECK(entry.file_size() < 2200);
+    std::ifstream file(entry.path());
+    std::string line;
+    CHECK(std::getline(file, line) && line.find("the header") != std::string::npos);
+  }
+  CHECK(files == 3);
+}
+
 void Refused() {
   std::shared_ptr<PersistentCache> persistent;
   const Status status =
@@ -237,7 +268,9 @@ int main() {
   Batches();
   OfTransactions();
   Logs();
+  RolledLogs();
   ChangedPrefix();
+  OpenFiles();
   Refused();
   std::puts("rocksdb6: ok");
 }

@@ -23,7 +23,8 @@ golden_keep() {
 
 # golden_compile: the program that reads with RocksDB's library.
 golden_compile() {
-    local headers=("${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/librocksdb-sys-*11.8.1/rocksdb/include)
+    local crates=${CARGO_HOME:-$HOME/.cargo}/registry/src
+    local headers=("$crates"/*/librocksdb-sys-*11.8.1/rocksdb/include)
     if [ -z "${ROCKSDB_NATIVE:-}" ] || [ ! -d "${headers[0]}" ]; then
         echo "--golden needs ROCKSDB_NATIVE, the directory of a librocksdb.so 11.8, and" \
             "librocksdb-sys unpacked by Cargo" >&2

@@ -1,6 +1,6 @@
 // Prints all entries of a directory of MyRocks as RocksDB's own library reads it: a line of family,
-// key and value for each. tests/myrocks --golden compiles it over RocksDB's headers. The directory is
-// opened for writing: RocksDB reads no log with prepared transactions otherwise.
+// key and value for each. tests/myrocks --golden compiles it over RocksDB's headers. The directory
+// is opened for writing: RocksDB reads no log with prepared transactions otherwise.
 
 #include <cstdio>
 #include <cstdlib>
