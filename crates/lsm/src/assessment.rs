@@ -8,7 +8,7 @@ use crate::load::Load;
 use crate::policy::{CompactionStyle, Policy};
 use crate::relief::level0_weight;
 use crate::score::{Targets, pending_against, targets};
-use crate::space::{SpaceBeside, SpaceUse};
+use crate::space::{PendingSpace, SpaceUse};
 use crate::stack;
 use crate::version::Version;
 use crate::writers::level0_tables;
@@ -51,7 +51,7 @@ impl Assessment {
         let runs = triggers.runs(tables as f64, stack);
         let space = SpaceUse::of(version, policy, targets.base_level);
         let mut load = triggers.load(0, runs, pending_compaction_bytes);
-        load.space = space.map_or(0.0, |space| space.load(SpaceBeside::default(), 0));
+        load.space = space.map_or(0.0, |space| space.load(PendingSpace::default(), 0));
         Assessment {
             load,
             space,

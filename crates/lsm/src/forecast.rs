@@ -22,7 +22,7 @@ use crate::pick::{PickContext, Policy, pick};
 use crate::plan::{Busy, Plan, PlanKind, Ticket};
 use crate::read_demand::ReadDemand;
 use crate::score::max_output_file_size;
-use crate::space::SpaceBeside;
+use crate::space::PendingSpace;
 use crate::version::Version;
 use crate::writers::WriterState;
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, Seq, ValueType};
@@ -107,7 +107,7 @@ pub struct Forecast {
     /// The zone of the load that writers are paced by.
     paced: Zone,
     /// Bytes in memtables.
-    beside: SpaceBeside,
+    beside: PendingSpace,
 }
 
 /// The tree that readers find on average, summed.
@@ -195,7 +195,7 @@ impl Forecast {
             seen: ReadShape::default(),
             random: 0x9e37_79b9_7f4a_7c15,
             paced: Zone::Near,
-            beside: SpaceBeside::default(),
+            beside: PendingSpace::default(),
         }
     }
 

@@ -45,7 +45,7 @@ pub struct SpaceUse {
 
 /// Bytes that take space, or will, beside the files of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SpaceBeside {
+pub struct PendingSpace {
     /// In memtables: the next merge has to find room for them.
     pub memtables: u64,
     /// In obsolete files that are not deleted yet.
@@ -54,7 +54,7 @@ pub struct SpaceBeside {
     pub leaving: u64,
 }
 
-impl SpaceBeside {
+impl PendingSpace {
     /// All of them.
     pub fn total(self) -> u64 {
         self.memtables.saturating_add(self.obsolete)
@@ -166,7 +166,7 @@ impl SpaceUse {
 
     /// Bytes that plans may still write, with `beside` outside the tree and `running` that running
     /// plans may write.
-    pub fn room(&self, beside: SpaceBeside, running: u64) -> u64 {
+    pub fn room(&self, beside: PendingSpace, running: u64) -> u64 {
         let running = if seeded(Bug::SpaceForgetsRunning) {
             0
         } else {
@@ -180,7 +180,7 @@ impl SpaceUse {
 
     /// The load of the space, for writers: of the room without the reserve of jobs. Running plans
     /// count as far as they take more than that.
-    pub fn load(&self, beside: SpaceBeside, running: u64) -> f64 {
+    pub fn load(&self, beside: PendingSpace, running: u64) -> f64 {
         let room = self.bound.saturating_sub(self.live) as f64;
         let mut merge = self.upper_runs.saturating_add(beside.memtables) as f64;
         if seeded(Bug::SpaceReserveTooSmall) {
@@ -199,13 +199,13 @@ impl SpaceUse {
 
     /// Tells whether values are to leave blob files for the garbage in them: as late as can be,
     /// since each file has more of it then.
-    pub fn is_short(&self, beside: SpaceBeside) -> bool {
+    pub fn is_short(&self, beside: PendingSpace) -> bool {
         Zone::of(self.load(beside, 0)) >= Zone::Slow
     }
 
     /// Tells whether newer runs are to be merged into the last level: room runs short, and that may
     /// win more than a collection.
-    pub fn hides_too_much(&self, beside: SpaceBeside) -> bool {
+    pub fn hides_too_much(&self, beside: PendingSpace) -> bool {
         let is_near = Zone::of(self.load(beside, 0)) >= Zone::Near;
         is_near && self.hidden > 0 && self.hidden >= self.garbage
     }

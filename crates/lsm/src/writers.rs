@@ -5,7 +5,7 @@ use crate::load::Zone;
 use crate::overload::REST_US;
 use crate::policy::{CompactionStyle, Policy};
 use crate::read_demand::ReadDemand;
-use crate::space::SpaceBeside;
+use crate::space::PendingSpace;
 use crate::version::Version;
 use esker_format::{Level, Seq};
 
@@ -57,7 +57,7 @@ pub struct PickContext {
     /// The demand of the reads.
     pub reads: ReadDemand,
     /// Bytes that take space, or will, beside the files of the tree.
-    pub beside: SpaceBeside,
+    pub beside: PendingSpace,
 }
 
 impl PickContext {

@@ -13,7 +13,7 @@ use esker_lsm::load::Zone;
 use esker_lsm::pick::{CompactionStyle, PickContext, Policy};
 use esker_lsm::plan::{Busy, CompactionReason, Plan};
 use esker_lsm::score::targets;
-use esker_lsm::space::{SpaceBeside, SpaceUse};
+use esker_lsm::space::{PendingSpace, SpaceUse};
 use esker_lsm::version::{BlobFile, Version};
 use trees::{NOW, dynamic, pick, tree};
 
@@ -65,10 +65,10 @@ fn of(v: &Version, policy: &Policy) -> Option<SpaceUse> {
     SpaceUse::of(v, policy, targets(v, policy).base_level)
 }
 
-fn memtables(bytes: u64) -> SpaceBeside {
-    SpaceBeside {
+fn memtables(bytes: u64) -> PendingSpace {
+    PendingSpace {
         memtables: bytes,
-        ..SpaceBeside::default()
+        ..PendingSpace::default()
     }
 }
 
@@ -183,9 +183,9 @@ fn writers_leave_room_for_the_merge_of_what_they_bring() {
 fn obsolete_files_take_space_and_no_merge_takes_them() {
     let v = tree("L0: 9[a-z]#4M@30..39 8[a-z]#4M@20..29\nL5: 3[a-z]#8M\nL6: 1[a-z]#100M");
     let s = space(&v, 140);
-    let obsolete = SpaceBeside {
+    let obsolete = PendingSpace {
         obsolete: 4 << 20,
-        ..SpaceBeside::default()
+        ..PendingSpace::default()
     };
     assert_eq!(s.room(obsolete, 0), s.room(memtables(4 << 20), 0));
     assert!(s.load(obsolete, 0) < s.load(memtables(4 << 20), 0));
@@ -266,7 +266,7 @@ fn a_plan_waits_for_room_while_another_runs() {
     // Obsolete files have taken it, and go in a moment.
     let taken = full.beside.total();
     let leaving = |leaving| PickContext {
-        beside: SpaceBeside {
+        beside: PendingSpace {
             memtables: 0,
             obsolete: taken,
             leaving,

@@ -14,7 +14,7 @@ use esker_lsm::load::Zone;
 use esker_lsm::pick::{PickContext, Policy, WriterState, pick};
 use esker_lsm::plan::Busy;
 use esker_lsm::read_demand::ReadDemand;
-use esker_lsm::space::SpaceBeside;
+use esker_lsm::space::PendingSpace;
 use esker_lsm::version::{BlobFile, Version};
 use esker_status::Result;
 
@@ -136,7 +136,7 @@ pub(crate) fn broken(seed: u64) -> Result<Option<String>> {
         writers: WriterState::Writing,
         paced: Zone::Calm,
         reads: ReadDemand::default(),
-        beside: SpaceBeside::default(),
+        beside: PendingSpace::default(),
     };
     let (taken, bound) = figures(&version, &policy);
     let (mut busy, mut running) = (Busy::new(), 0);

@@ -13,7 +13,7 @@ use super::merge_yield::{MergeYield, may_yield};
 use super::output::{Placement, codec_for, discard, discard_uncommitted, paths_of};
 pub(crate) use super::rewrite::CompactionOverrides;
 use super::rewrite::{Rewrite, discard_parts, partitions, side_by_side};
-use super::scheduler::{delete_after, note_obsolete};
+use super::room::{delete_after, note_obsolete};
 use super::statistics::{self, CpuTime, JobGuard};
 use super::subcompaction::{Part, PartOutput};
 use super::{Step, blobs};

@@ -17,6 +17,7 @@ pub(crate) mod output;
 mod read_ahead;
 pub(crate) mod resume;
 mod rewrite;
+mod room;
 pub(crate) mod saved_cache;
 pub(crate) mod scheduler;
 mod statistics;

@@ -13,6 +13,7 @@ use super::compact::{self, CompactionTask};
 use super::flush;
 use super::flush_ticket::{FlushCaller, FlushInput, FlushTask, FlushTicket};
 use super::merge_yield::may_yield;
+use super::room::{delete_after, note_obsolete};
 use super::thread_class::{ThreadClass, takes_level0_down};
 use crate::core::Core;
 use crate::family::Family;
@@ -24,7 +25,6 @@ use crate::options::JobLimits;
 use crate::registry::{Jobs, QueuedPlan};
 use crate::runtime::work_signal as signal;
 use crate::store::is_overtaken;
-use crate::tree::VersionReader;
 use esker_format::{FamilyId, Seq};
 use esker_lsm::check::overtaking;
 use esker_lsm::load::Zone;
@@ -33,7 +33,7 @@ use esker_lsm::pick::urgency::{is_by_age, relieves_load};
 use esker_lsm::pick::{PickContext, Policy, Recheck, WriterState, pick_assessed, recheck};
 use esker_lsm::plan::{CompactionReason, Plan, PlanKind, Ticket};
 use esker_lsm::read_demand::ReadDemand;
-use esker_lsm::space::SpaceBeside;
+use esker_lsm::space::PendingSpace;
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{ErrorKind, Result};
 use esker_sync::Arc;
@@ -300,7 +300,7 @@ pub(crate) fn moment(core: &Core, draining: bool) -> PickContext {
         writers: WriterState::Resting,
         paced: Zone::Calm,
         reads: ReadDemand::default(),
-        beside: SpaceBeside::default(),
+        beside: PendingSpace::default(),
     }
 }
 
@@ -420,7 +420,7 @@ fn compaction_to_run(core: &Core, jobs: &mut Jobs, limits: &JobLimits) -> Option
     };
     jobs.queue.started(family.id);
     if plan.reason == CompactionReason::ReadTriggered {
-        family.spend_read_debt(plan.input_bytes());
+        family.spend_read_debt(plan.input_bytes().saturating_add(plan.regrouped.bytes));
         // A file that only moves keeps its figures otherwise, and would move on at once.
         for (_, file) in plan.files() {
             file.collapsible_reads.store(0, Relaxed);
@@ -473,41 +473,6 @@ pub(crate) fn release(jobs: &mut Jobs, family: &Family, ticket: Ticket) {
         busy.release(ticket);
     }
     jobs.queue.look_again(family.id);
-}
-
-/// Notes what the family's obsolete files take.
-pub(super) fn note_obsolete(core: &Core, family: &Family) {
-    let bytes = core.trees.obsolete_files.unread_bytes(family.id);
-    family.drain.set_obsolete(bytes);
-}
-
-/// Deletes obsolete files after jobs of families with a bound on their space, whose `reader` counts
-/// until that is done, and lets writers and plans have the room.
-pub(super) fn delete_after(core: &Core, families: &[Arc<Family>], reader: VersionReader<'_>) {
-    if !families.is_empty() {
-        core.trees.delete_obsolete_files();
-        drop(reader);
-        use_room(core, families);
-    }
-}
-
-/// Lets writers and plans have the room that obsolete files of these families took.
-fn use_room(core: &Core, families: &[Arc<Family>]) {
-    for family in families {
-        note_obsolete(core, family);
-        core.background.jobs.lock().queue.look_again(family.id);
-        core.writes.admission.refresh(family);
-    }
-    core.background.cv.notify();
-}
-
-/// Lets writers and plans have the room after a deletion that no job has asked for.
-pub(super) fn use_room_of_all(core: &Core) {
-    if core.trees.families.inbox.is_space_bounded() {
-        let mut families = core.trees.families.all();
-        families.retain(|family| family.is_space_bounded());
-        use_room(core, &families);
-    }
 }
 
 /// Carries a job out and takes it off the registry.

@@ -30,10 +30,10 @@
 
 use super::flush_ticket::FlushTask;
 use super::resume;
+use super::room::use_room_of_all;
 use super::saved_cache;
 use super::scheduler::{
     Job, JobKind, flush_for_reads, next_job, relieve, run, spare_bytes, switch_for_scans,
-    use_room_of_all,
 };
 use super::table_opening;
 use super::thread_class::ThreadClass;

@@ -76,7 +76,7 @@ impl RetiredTable {
 
 /// A table without readers.
 #[derive(Debug)]
-struct UnreadTable {
+struct ObsoleteTable {
     family: FamilyId,
     number: FileNo,
     path: PathBuf,
@@ -127,9 +127,9 @@ struct RetiredFiles {
     /// Logs, MANIFESTs: they have no readers once they are retired.
     files: Vec<PathBuf>,
     /// Tables without readers that wait in line for their deletion.
-    trash: VecDeque<UnreadTable>,
+    trash: VecDeque<ObsoleteTable>,
     /// Tables without readers that jobs may write over; the last is the newest.
-    spares: Vec<UnreadTable>,
+    spares: Vec<ObsoleteTable>,
     /// Bytes of what a purge is deleting, in its order: they take space until they are gone.
     going: VecDeque<(FamilyId, u64)>,
     /// Obsolete logs in whose files others may begin; the last is the newest.
@@ -159,8 +159,8 @@ impl RetiredFiles {
         unread.fold((0, 0), |sum, (_, bytes)| (sum.0 + 1, sum.1 + bytes))
     }
 
-    /// Bytes of the tables and blob files of a family that nobody reads, and of those that a running
-    /// job of it keeps: it began before they were retired.
+    /// Bytes of the tables and blob files of a family that nobody reads, and of those that a
+    /// running job of it keeps: it began before they were retired.
     fn unread_but_by_jobs(&self, family: FamilyId) -> (u64, u64) {
         let mut own = self.jobs.iter().filter(|(_, of)| *of == family);
         let first = own.next().map_or(u64::MAX, |(job, _)| *job);
@@ -176,12 +176,12 @@ impl RetiredFiles {
     }
 
     /// Tables in line for their deletion, or to be written over.
-    fn in_line(&self) -> impl Iterator<Item = &UnreadTable> {
+    fn in_line(&self) -> impl Iterator<Item = &ObsoleteTable> {
         self.trash.iter().chain(&self.spares)
     }
 
     /// Takes out the spares that are more than `most` bytes: the newest stay.
-    fn take_surplus(&mut self, most: u64) -> Vec<UnreadTable> {
+    fn take_surplus(&mut self, most: u64) -> Vec<ObsoleteTable> {
         let mut kept = 0;
         let (mut stay, surplus): (Vec<_>, Vec<_>) = std::mem::take(&mut self.spares)
             .into_iter()
@@ -466,7 +466,7 @@ impl ObsoleteFiles {
         let mut here = spares.enumerate().filter(|(_, t)| is_here(&t.path));
         let fits = here.clone().rfind(|(_, t)| t.bytes >= bytes);
         let (at, _) = fits.or(here.next_back())?;
-        let UnreadTable { number, path, .. } = retired.spares.remove(at);
+        let ObsoleteTable { number, path, .. } = retired.spares.remove(at);
         self.spare.fetch_sub(1, Ordering::Relaxed);
         Some((number, path))
     }
@@ -501,7 +501,7 @@ impl ObsoleteFiles {
             purged.blobs.push((blob.number, blob.path));
         }
         for table in tables {
-            let table = UnreadTable {
+            let table = ObsoleteTable {
                 family: table.family,
                 number: table.file.number,
                 path: table.paths.of(&table.file),
@@ -555,7 +555,7 @@ impl ObsoleteFiles {
     }
 
     /// The first table in line, if its time has come.
-    fn next_trash(&self) -> Option<UnreadTable> {
+    fn next_trash(&self) -> Option<ObsoleteTable> {
         let mut retired = self.retired.lock();
         let bytes = retired.trash.front()?.bytes;
         let now = self.env.clock.now_us();
@@ -571,7 +571,7 @@ impl ObsoleteFiles {
     }
 
     /// Deletes the first of those that are going.
-    fn delete_table(&self, table: UnreadTable, purged: &mut PurgeReport) {
+    fn delete_table(&self, table: ObsoleteTable, purged: &mut PurgeReport) {
         self.delete(table.path.clone(), purged);
         self.is_gone();
         purged.tables.push((table.number, table.path));

@@ -11,7 +11,7 @@ use crate::load::{Load, StallTriggers, Zone};
 use crate::pace::{Pace, Reading, WriterLimits};
 use crate::pick::Policy;
 use crate::relief::Relief;
-use crate::space::SpaceBeside;
+use crate::space::PendingSpace;
 use esker_format::FileNo;
 use esker_status::Result;
 use std::collections::{HashMap, VecDeque};
@@ -173,11 +173,11 @@ impl PacedForecast {
     }
 
     /// Bytes in memtables.
-    fn beside(&self) -> SpaceBeside {
+    fn beside(&self) -> PendingSpace {
         let waiting = self.waiting.len() as u64 * self.tree.load.flush_bytes;
-        SpaceBeside {
+        PendingSpace {
             memtables: waiting + self.filled as u64,
-            ..SpaceBeside::default()
+            ..PendingSpace::default()
         }
     }
 

@@ -13,7 +13,7 @@ use crate::plan::{
 };
 use crate::read_demand::ReadDemand;
 use crate::score::{Targets, max_compaction_bytes, max_output_file_size};
-use crate::space::{SpaceBeside, SpaceUse};
+use crate::space::{PendingSpace, SpaceUse};
 use crate::version::Version;
 use crate::weight::Weights;
 use esker_format::{InternalKey, KeyOrder, Level, Seq};
@@ -72,7 +72,7 @@ impl<'a> Context<'a> {
             writers: WriterState::Resting,
             paced: Zone::Calm,
             reads: ReadDemand::default(),
-            beside: SpaceBeside::default(),
+            beside: PendingSpace::default(),
         };
         let space = SpaceUse::of(version, policy, targets.base_level);
         Context::new(version, policy, targets, busy, moment).in_space(space)

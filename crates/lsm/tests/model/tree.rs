@@ -9,7 +9,7 @@ use esker_lsm::pick::{CompactionPri, CompactionStyle, PickContext, Policy, Write
 use esker_lsm::plan::{Busy, CompactionReason, LowerLevels, Plan, PlanKind, Ticket};
 use esker_lsm::read_demand::ReadDemand;
 use esker_lsm::shape::{draw, draw_plan};
-use esker_lsm::space::SpaceBeside;
+use esker_lsm::space::PendingSpace;
 use esker_lsm::version::Version;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -153,7 +153,7 @@ impl Model {
                 WriterState::Resting
             },
             reads: ReadDemand::default(),
-            beside: SpaceBeside::default(),
+            beside: PendingSpace::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use esker_lsm::pick::{PickContext, Policy, WriterState};
 use esker_lsm::plan::{Busy, Plan};
 use esker_lsm::read_demand::ReadDemand;
 use esker_lsm::shape::{draw_plan, parse};
-use esker_lsm::space::SpaceBeside;
+use esker_lsm::space::PendingSpace;
 use esker_lsm::version::Version;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) const NOW: PickContext = PickContext {
         merge_pace: None,
         writers_rest: false,
     },
-    beside: SpaceBeside {
+    beside: PendingSpace {
         memtables: 0,
         obsolete: 0,
         leaving: 0,

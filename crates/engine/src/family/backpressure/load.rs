@@ -12,7 +12,7 @@ use esker_lsm::assessment::Assessment;
 use esker_lsm::load::{Load, LoadCause, Zone};
 use esker_lsm::pace::{Limit, Reading, WriterLimits};
 use esker_lsm::pick::universal::space_bound;
-use esker_lsm::space::SpaceBeside;
+use esker_lsm::space::PendingSpace;
 use esker_lsm::version::Version;
 use esker_lsm::writers::WriterState;
 use esker_sync::atomic::Ordering;
@@ -56,9 +56,9 @@ fn space_load(view: &View, tree: &Assessment, drain: &DrainStats) -> f64 {
 }
 
 /// Bytes that take space, or will, beside the files of the tree.
-pub(crate) fn beside_tables(view: &View, drain: &DrainStats) -> SpaceBeside {
+pub(crate) fn beside_tables(view: &View, drain: &DrainStats) -> PendingSpace {
     let (obsolete, leaving) = drain.obsolete();
-    SpaceBeside {
+    PendingSpace {
         memtables: view.unflushed().map(|mem| mem.data_bytes()).sum(),
         obsolete,
         leaving,
