@@ -213,7 +213,7 @@ fn values_in_blob_files_run_beside_rocksdb() {
     let record = record(directory.path());
     assert_eq!(record["complete"], true);
     let engines = record["engines"].as_array().expect("engines");
-    assert_eq!(engines.len(), if has_library { 4 } else { 2 });
+    assert_eq!(engines.len(), if has_library { 5 } else { 3 });
     let results = record["results"].as_array().expect("results");
     // Five steps of two cells, twice on each engine.
     assert_eq!(results.len(), 2 * 5 * 2 * engines.len());
@@ -237,11 +237,11 @@ fn values_in_blob_files_run_beside_rocksdb() {
         assert!(of("space_amp_settled") > Some(0.3), "{place}");
         let is_apart = engine["name"]
             .as_str()
-            .is_some_and(|name| name.ends_with(" blobs"));
+            .is_some_and(|name| [" blobs", " tiers"].iter().any(|form| name.ends_with(form)));
         assert_eq!(of("blob_sz") > Some(0.0), is_apart, "{place}");
     }
     let html = std::fs::read_to_string(directory.path().join("out/report.html")).expect("a page");
-    assert!(html.contains("Esker blobs"));
+    assert!(html.contains("Esker blobs") && html.contains("Esker tiers"));
     if has_library {
         assert_eq!(record["base"], 3);
         assert_eq!(engines[3]["name"], "RocksDB 7.8.3 blobs");
