@@ -243,8 +243,8 @@ fn values_in_blob_files_run_beside_rocksdb() {
     let html = std::fs::read_to_string(directory.path().join("out/report.html")).expect("a page");
     assert!(html.contains("Esker blobs") && html.contains("Esker tiers"));
     if has_library {
-        assert_eq!(record["base"], 3);
-        assert_eq!(engines[3]["name"], "RocksDB 7.8.3 blobs");
+        assert_eq!(record["base"], 4);
+        assert_eq!(engines[4]["name"], "RocksDB 7.8.3 blobs");
         assert!(html.contains("Esker blobs beside RocksDB 7.8.3 blobs"));
         assert!(html.contains("Gates are open (1 pair"));
     }
