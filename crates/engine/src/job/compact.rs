@@ -18,7 +18,7 @@ use super::statistics::{self, CpuTime, JobGuard};
 use super::subcompaction::{Part, PartOutput};
 use super::{Step, blobs};
 use crate::core::{Core, Trees};
-use crate::family::backpressure::drain::Progress;
+use crate::family::backpressure::drain::{InputsOnDisk, Progress};
 use crate::family::{CompactionStats, Family};
 use crate::observe::{CompactionInfo, HistogramId, Ticker};
 use crate::options::{CompactionStyle, CompressionType};
@@ -82,11 +82,13 @@ pub(crate) fn run_tuned(
     overrides: CompactionOverrides,
 ) -> Result<CompactionInfo> {
     let reader = core.trees.obsolete_files.job_begins([family.id]);
+    let is_bounded = family.is_space_bounded();
+    let on_disk = is_bounded.then(|| InputsOnDisk::of(&family.drain));
     let done = run_as_told(core, family, &plan, overrides);
     // The plan holds the tables.
     drop(plan);
     if family.is_space_bounded() {
-        delete_after(core, std::slice::from_ref(family), reader);
+        delete_after(core, std::slice::from_ref(family), (reader, on_disk));
     }
     done
 }

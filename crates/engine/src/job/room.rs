@@ -6,7 +6,6 @@
 
 use crate::core::Core;
 use crate::family::Family;
-use crate::tree::VersionReader;
 use esker_sync::Arc;
 
 /// Notes what the family's obsolete files take.
@@ -15,12 +14,12 @@ pub(super) fn note_obsolete(core: &Core, family: &Family) {
     family.drain.set_obsolete(bytes);
 }
 
-/// Deletes obsolete files after jobs of families with a bound on their space, whose `reader` counts
-/// until that is done, and lets writers and plans have the room.
-pub(super) fn delete_after(core: &Core, families: &[Arc<Family>], reader: VersionReader<'_>) {
+/// Deletes obsolete files after jobs of families with a bound on their space, and lets writers and
+/// plans have the room. What the jobs have `counted` counts until the files are gone.
+pub(super) fn delete_after(core: &Core, families: &[Arc<Family>], counted: impl Sized) {
     if !families.is_empty() {
         core.trees.delete_obsolete_files();
-        drop(reader);
+        drop(counted);
         use_room(core, families);
     }
 }

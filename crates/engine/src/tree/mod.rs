@@ -9,7 +9,7 @@ pub(crate) mod sizes;
 pub(crate) mod tables;
 
 pub(crate) use archive::Archive;
-pub(crate) use obsolete::{ObsoleteFiles, PurgeReport, VersionReader};
+pub(crate) use obsolete::{ObsoleteFiles, PurgeReport};
 pub(crate) use paths::TablePaths;
 pub(crate) use sizes::SizesIn;
 pub(crate) use tables::Tables;

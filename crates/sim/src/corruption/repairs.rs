@@ -127,6 +127,15 @@ impl Subject {
     }
 }
 
+/// Returns whether the error is about a blob file that the report says is missing.
+fn is_told(report: &RepairReport, error: &str) -> bool {
+    let losses = report.losses.iter();
+    let missing = losses.filter_map(|loss| loss.split_once(" is missing: reads of "));
+    missing
+        .map(|(name, _)| format!("/{name} at offset"))
+        .any(|place| error.contains(&place))
+}
+
 impl<'a> Case<'a> {
     /// The damaged database of a seed; `None` when nothing is damaged, or a repair refuses it and
     /// changes nothing.
@@ -151,8 +160,17 @@ impl<'a> Case<'a> {
                 return changed.map_or(Ok(None), |what| Err(format!("{told}: {what}: {e}")));
             }
         };
-        let repaired = play(3, |world| subject.show(world, &whole))
-            .map_err(|e| format!("{told}: repaired, it cannot be read: {e}; {report:?}"))?;
+        let repaired = match play(3, |world| subject.show(world, &whole)) {
+            Ok(repaired) => repaired,
+            // Without a MANIFEST tables come back whose blob files were deleted: those of dropped
+            // families, and old ones. The report names the files, and reads of these values fail.
+            Err(e) if is_told(&report, &e.to_string()) => return Ok(None),
+            Err(e) => {
+                return Err(format!(
+                    "{told}: repaired, it cannot be read: {e}; {report:?}"
+                ));
+            }
+        };
         let case = Case {
             subject,
             damaged: image,

@@ -116,6 +116,23 @@ impl DrainStats {
     }
 }
 
+/// A compaction as writers under a bound on space see it: it runs until its inputs are deleted.
+#[derive(Debug)]
+pub(crate) struct InputsOnDisk<'a>(&'a DrainStats);
+
+impl<'a> InputsOnDisk<'a> {
+    pub(crate) fn of(drain: &'a DrainStats) -> Self {
+        drain.compactions.fetch_add(1, Relaxed);
+        InputsOnDisk(drain)
+    }
+}
+
+impl Drop for InputsOnDisk<'_> {
+    fn drop(&mut self) {
+        self.0.compactions.fetch_sub(1, Relaxed);
+    }
+}
+
 /// A kind of job.
 #[derive(Clone, Copy, Debug)]
 enum Work {
