@@ -271,7 +271,7 @@ fn compact_files_once(
 }
 
 /// Takes a step of a manual compaction off the registry.
-fn finish_manual(core: &Core, family: &Arc<Family>, ticket: Ticket) {
+fn finish_manual(core: &Core, family: &Family, ticket: Ticket) {
     {
         let mut jobs = core.background.jobs.lock();
         jobs.manual -= 1;

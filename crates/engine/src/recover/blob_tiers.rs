@@ -10,18 +10,19 @@ use crate::core::Trees;
 use crate::family::Family;
 use esker_format::blob_groups::{self, BlobGroups};
 use esker_lsm::blob_groups::{has_unknown, with_tiers};
+use esker_lsm::version::Version;
 use esker_status::Result;
 use esker_sync::Arc;
 
 /// Finds the tiers that are not known, in families that keep medium values in groups.
 pub(crate) fn find(trees: &Trees) {
     for family in trees.families.all() {
-        let groups = family.options.load().to_policy().blob_groups_from;
         let version = Arc::clone(&family.view_guard().version);
-        if groups.is_none() || !has_unknown(&version) {
+        let has_groups = || family.options.load().to_policy().blob_groups_from.is_some();
+        if !has_unknown(&version) || !has_groups() {
             continue;
         }
-        match named_by_tables(trees, &family) {
+        match named_by_tables(trees, &family, &version) {
             Ok(named) => {
                 let known = Arc::new(with_tiers(&version, &named));
                 family.change_view(|view| view.with_version(known));
@@ -35,8 +36,7 @@ pub(crate) fn find(trees: &Trees) {
 }
 
 /// The groups that tables name.
-fn named_by_tables(trees: &Trees, family: &Family) -> Result<BlobGroups> {
-    let version = Arc::clone(&family.view_guard().version);
+fn named_by_tables(trees: &Trees, family: &Family, version: &Version) -> Result<BlobGroups> {
     let mut named = BlobGroups::default();
     let refers = version
         .files()

@@ -26,7 +26,7 @@ pub(super) fn pick(
     space: &SpaceUse,
     usual: impl Fn() -> Option<Plan>,
 ) -> Option<Plan> {
-    let room = space.room(cx.moment.beside, cx.busy.output_bytes());
+    let room = cx.room()?;
     let fits = |plan: &Plan| plan.room_needed() <= room;
     // Universal merges are sliced where they do not fit, and begin or not by themselves.
     let is_sized = cx.policy.compaction_style == CompactionStyle::Universal;

@@ -397,12 +397,15 @@ impl<'a> Context<'a> {
         Some(plan)
     }
 
+    /// Bytes that plans may still write under a bound on space.
+    pub(super) fn room(&self) -> Option<u64> {
+        let space = self.space?;
+        Some(space.room(self.moment.beside, self.busy.output_bytes()))
+    }
+
     /// Returns whether a bound on space has room for the values that a plan moves, which can wait.
     fn has_room_for(&self, plan: &Plan) -> bool {
-        let room = |space: SpaceUse| space.room(self.moment.beside, self.busy.output_bytes());
-        self.space
-            .map(room)
-            .is_none_or(|room| plan.room_needed() <= room)
+        self.room().is_none_or(|room| plan.room_needed() <= room)
     }
 
     /// The files below the output where files of the output should end: those of the first level

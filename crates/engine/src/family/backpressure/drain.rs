@@ -48,7 +48,7 @@ pub(crate) struct DrainStats {
     obsolete: AtomicU64,
     /// Those of them that go as soon as jobs have ended, or are being deleted.
     leaving: AtomicU64,
-    /// Those of them that take tables from level 0.
+    /// Compactions that take tables from level 0.
     merges: Merges,
 }
 

@@ -59,9 +59,7 @@ impl Space {
         let policy = cx.policy;
         let options = &policy.compaction_options_universal;
         let percent = options.max_peak_size_amplification_percent;
-        let alive = cx
-            .space
-            .map(|space| space.room(cx.moment.beside, cx.busy.output_bytes()));
+        let alive = cx.room();
         if percent == 0 {
             return Space { room: alive };
         }
