@@ -11,6 +11,9 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+/// Memory of a Java machine beside its heap, as `esker-process` takes it off.
+const BESIDE_HEAP: u64 = 64 << 20;
+
 /// A run of the command.
 struct CommandRun {
     status: ExitStatus,
@@ -108,6 +111,12 @@ pub(super) fn show(limit: u64, group: &ControlGroup, words: &[&str]) -> io::Resu
     Ok(Findings::new())
 }
 
+/// Returns the budget that `auto` takes under `limit`, so that both runs have equal caches.
+fn budget(limit: u64, heap: u64) -> u64 {
+    let beside = if heap > 0 { BESIDE_HEAP } else { 0 };
+    limit.saturating_sub(heap + beside) / 2
+}
+
 /// Runs the command twice and compares. `heap` bytes of the limit are a Java heap.
 pub(super) fn compare(
     limit: u64,
@@ -126,7 +135,7 @@ pub(super) fn compare(
     if killed > 0 {
         findings.push(format!("the kernel killed {killed} of its processes"));
     }
-    let budget = limit.saturating_sub(heap) / 2;
+    let budget = budget(limit, heap);
     let free = run_once(words, Some(&budget.to_string()), None)?;
     if !free.status.success() {
         findings.push(format!(

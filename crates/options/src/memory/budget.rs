@@ -560,8 +560,12 @@ impl MemoryBudget {
     fn fit(&self, state: &mut SharedState) {
         let shown = &mut state.shown;
         let used = self.memtables_used.load(Ordering::Relaxed);
-        let used = used.div_ceil(STEP) * STEP;
-        let rest = shown.others + used.max(shown.memtables);
+        let memtables = if used > shown.memtables {
+            used.div_ceil(STEP) * STEP
+        } else {
+            shown.memtables
+        };
+        let rest = shown.others + memtables;
         // Where the caches have nothing left, writers wait for flushes.
         let (cache_min, memtables_min) = self.options.minimums(shown.total);
         let most = shown.total.saturating_sub(shown.others + cache_min);
