@@ -61,7 +61,8 @@ fn count(version: &Version, table: &FileMeta) -> usize {
 
 /// Groups beyond the first that a walk meets in the last level: the mean of some tables.
 pub fn extra_groups(version: &Version) -> usize {
-    let Some(deepest) = version.deepest_level() else {
+    let deepest = version.deepest_level();
+    let Some(deepest) = deepest.filter(|_| !version.blob_files().is_empty()) else {
         return 0;
     };
     let tables = version.level(deepest).files();

@@ -117,40 +117,41 @@ fn budget(limit: u64, heap: u64) -> u64 {
     limit.saturating_sub(heap + beside) / 2
 }
 
-/// Runs the command twice and compares. `heap` bytes of the limit are a Java heap.
+/// Runs the command twice each way, in the order A B B A, and compares. `heap` bytes of the limit
+/// are a Java heap.
 pub(super) fn compare(
     limit: u64,
     heap: u64,
     group: &ControlGroup,
     words: &[&str],
 ) -> io::Result<Findings> {
-    let (bounded, resident, killed) = run_bounded(words, Some("auto"), group)?;
+    let budget = budget(limit, heap).to_string();
+    let in_group = || run_bounded(words, Some("auto"), group);
+    let outside = || run_once(words, Some(&budget), None);
+    let (first, first_resident, _) = in_group()?;
+    let free = [outside()?, outside()?];
+    let (last, last_resident, killed) = in_group()?;
+    let (bounded, resident) = ([first, last], first_resident.max(last_resident));
     let mut findings = Findings::new();
-    if !bounded.status.success() {
-        findings.push(format!(
-            "bounded, the command ended with {}",
-            bounded.status
-        ));
+    for (place, runs) in [("bounded", &bounded), ("not bounded", &free)] {
+        let failed = runs.iter().filter(|run| !run.status.success());
+        findings
+            .extend(failed.map(|run| format!("{place}, the command ended with {}", run.status)));
     }
     if killed > 0 {
         findings.push(format!("the kernel killed {killed} of its processes"));
     }
-    let budget = budget(limit, heap);
-    let free = run_once(words, Some(&budget.to_string()), None)?;
-    if !free.status.success() {
-        findings.push(format!(
-            "not bounded, the command ended with {}",
-            free.status
-        ));
-    }
-    let ratio = bounded.rate / free.rate;
+    let mean = |runs: &[CommandRun; 2]| (runs[0].rate * runs[1].rate).sqrt();
+    let ratio = mean(&bounded) / mean(&free);
     println!(
-        "limit {} MB: at most {} MB resident, {killed} killed; {:.3} a second, {:.3} without the \
-         limit, {ratio:.2}",
+        "limit {} MB: at most {} MB resident, {killed} killed; {:.3} and {:.3} a second, {:.3} and \
+         {:.3} without the limit, {ratio:.2}",
         limit >> 20,
         resident >> 20,
-        bounded.rate,
-        free.rate,
+        bounded[0].rate,
+        bounded[1].rate,
+        free[0].rate,
+        free[1].rate,
     );
     findings.extend(beyond(limit, resident, ratio));
     Ok(findings)

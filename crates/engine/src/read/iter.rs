@@ -589,21 +589,25 @@ impl DbIterator {
 
     #[inline]
     fn end_step(&mut self) {
-        let then = self.handed_over.internal_keys_skipped;
-        let has_news = |c: &VisibleCursor<MergedRuns>| {
-            c.counters().internal_keys_skipped != then || c.has_found()
-        };
-        if self.inner().is_some_and(has_news) {
-            self.hand_over_skips();
-        }
+        self.hand_over_skips();
         if let Some(look) = &self.looked_at {
             look.end(&self.family.read_totals, ReadOperation::Next);
         }
     }
 
-    /// Adds what was passed over to the figures of the thread.
+    /// Adds what was passed over to the figures of the thread, if anything was.
     #[inline]
     fn hand_over_skips(&mut self) {
+        let then = self.handed_over.internal_keys_skipped;
+        let has_news = |c: &VisibleCursor<MergedRuns>| {
+            c.counters().internal_keys_skipped != then || c.has_found()
+        };
+        if self.inner().is_some_and(has_news) {
+            self.hand_over_news();
+        }
+    }
+
+    fn hand_over_news(&mut self) {
         let Some(inner) = self.inner() else {
             return;
         };

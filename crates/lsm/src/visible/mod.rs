@@ -78,7 +78,10 @@ impl<C: Cursor> VisibleCursor<C> {
             let target = known.as_ref().map_or(target, |range| &range.end);
             self.set_target(target, VersionBound::Visible);
             self.child.seek(&self.target);
-            self.find_forward(false);
+            // Most seeks end on a plain value.
+            if self.walks_deleted || !self.show_plain(&mut forward::unseen) {
+                self.find_forward(false);
+            }
             return;
         }
         let mut padded = std::mem::take(&mut self.saved_value);
