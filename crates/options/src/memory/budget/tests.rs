@@ -137,6 +137,21 @@ fn memtables_beyond_their_share_take_from_the_cache_until_they_are_flushed() {
     assert!(rig.budget.cache.capacity().abs_diff(before) < MB / 2);
 }
 
+#[test]
+fn memtables_within_their_share_take_nothing_from_the_cache() {
+    let rig = rig(|options| options.total += 200 * 1024);
+    let (before, share) = (rig.budget.cache.capacity(), rig.budget.state().memtables);
+    assert_ne!(
+        share % STEP,
+        0,
+        "a share that is rounded up is above itself"
+    );
+    rig.budget.memtables_take(share);
+    assert_eq!(rig.budget.cache.capacity(), before);
+    rig.budget.memtables_take(share + 1);
+    assert!(rig.budget.cache.capacity() < before);
+}
+
 /// Memtables of so many bytes, which a flush can give back or not.
 #[derive(Debug, Default)]
 struct FakeMemtables {
