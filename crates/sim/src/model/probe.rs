@@ -190,11 +190,16 @@ fn memory(session: &mut Session) -> Result<(), Violation> {
         let before = others();
         budget.balance();
         let after = others();
-        let others = after.min(before);
-        let cache = budget.cache().capacity();
+        let state = budget.state();
+        // The tables of a cache of the application are not to be seen from here.
+        let others = match state.given {
+            0 => after.min(before),
+            _ => state.others.max(after.min(before)),
+        };
+        let cache = budget.cache().capacity().saturating_add(state.given);
         let memtables = budget.buffers().buffer_size();
         let sum = cache.saturating_add(memtables).saturating_add(others);
-        let is_still = before == after && budget.state().memtables_used <= memtables;
+        let is_still = before == after && state.memtables_used <= memtables;
         if sum == budget.total() || (sum < budget.total() && !is_still) {
             return Ok(());
         }
