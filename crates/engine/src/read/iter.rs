@@ -603,11 +603,11 @@ impl DbIterator {
             c.counters().internal_keys_skipped != then || c.has_found()
         };
         if self.inner().is_some_and(has_news) {
-            self.hand_over_news();
+            self.add_skips();
         }
     }
 
-    fn hand_over_news(&mut self) {
+    fn add_skips(&mut self) {
         let Some(inner) = self.inner() else {
             return;
         };
