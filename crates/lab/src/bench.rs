@@ -51,6 +51,7 @@ ops/sec    operations a second, of all threads together
 MB/sec     bytes of keys and values that were read or written, in units of 2^20 a second
 us/op      microseconds of one thread for one operation
 p50 us     half of the operations took at most this long; p99 us: 99 of 100; max us: the longest
+net max us the longest, less the time in which a thread that only sleeps was not woken either
 cpu us/op  processor time for one operation, with that of the jobs behind it
 write-amp  bytes written to logs and tables for each byte that was written to the database
 space-amp  bytes of the directory for each byte of live keys and values

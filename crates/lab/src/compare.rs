@@ -279,14 +279,19 @@ pub(crate) fn child(flags: &Flags, args: &[String], engine: &str, seed: u64) -> 
 }
 
 /// Further figures of a row: the column of the results, its head, and digits behind the point.
-const FIGURES: [(&str, &str, usize); 7] = [
+const FIGURES: [(&str, &str, usize); 11] = [
     ("cpu_us_op", "cpu us/op", 2),
     ("stall%", "stall %", 1),
     ("qps_cv", "cv", 3),
     ("p50", "p50 us", 2),
     ("p99", "p99 us", 1),
+    ("p99.9", "p99.9 us", 0),
     ("p99.99", "p99.99 us", 0),
     ("pmax", "worst us", 0),
+    // From the intended start, of paced operations.
+    ("p99.9_intended", "p99.9 due", 0),
+    ("p99.99_intended", "p99.99 due", 0),
+    ("pmax_less_pauses", "net worst", 0),
 ];
 
 struct Line {
@@ -353,17 +358,22 @@ impl Comparison {
     /// of each second is.
     fn figures(&self, out: &mut String) {
         out.push_str(&format!("\n{:<24}  ", "medians"));
-        for (_, head, _) in FIGURES {
-            out.push_str(&format!(" {head:>10}"));
+        let has = |line: &Line, at: usize| line.figures.iter().any(|f| f[at].is_some());
+        let known: Vec<usize> = (0..FIGURES.len())
+            .filter(|at| self.lines.iter().any(|line| has(line, *at)))
+            .collect();
+        for at in &known {
+            out.push_str(&format!(" {:>11}", FIGURES[*at].1));
         }
         out.push('\n');
         for line in &self.lines {
             for (which, name) in ["A", "B"].into_iter().enumerate() {
                 let test = if which == 0 { line.test.as_str() } else { "" };
                 out.push_str(&format!("{test:<24} {name}"));
-                for (figure, (_, _, digits)) in line.figures[which].iter().zip(FIGURES) {
+                for at in &known {
+                    let (figure, digits) = (line.figures[which][*at], FIGURES[*at].2);
                     let text = figure.map_or("-".into(), |x| format!("{x:.digits$}"));
-                    out.push_str(&format!(" {text:>10}"));
+                    out.push_str(&format!(" {text:>11}"));
                 }
                 out.push('\n');
             }

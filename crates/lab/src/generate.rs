@@ -346,6 +346,8 @@ pub struct Pacer {
     overslept: f64,
     /// A rate that changes, the threads that share it, and when it was looked at.
     sine: Option<(Sine, f64, Instant)>,
+    /// How long units are free and how long none is, in turns, in place of a rate.
+    bursts: Option<(Duration, Duration)>,
 }
 
 impl Pacer {
@@ -357,6 +359,7 @@ impl Pacer {
             owed: 0.0,
             overslept: 0.0,
             sine: None,
+            bursts: None,
         })
     }
 
@@ -370,7 +373,25 @@ impl Pacer {
             owed: 0.0,
             overslept: 0.0,
             sine: Some((sine, threads, now)),
+            bursts: None,
         }
+    }
+
+    /// A pacer that lets everything pass for `burst` and nothing for `rest`, in turns.
+    pub fn bursts(burst: Duration, rest: Duration) -> Pacer {
+        Pacer {
+            nanos_per_unit: 0.0,
+            start: Instant::now(),
+            owed: 0.0,
+            overslept: 0.0,
+            sine: None,
+            bursts: Some((burst, rest)),
+        }
+    }
+
+    /// Returns whether an operation has a time at which it should begin.
+    pub fn has_rate(&self) -> bool {
+        self.bursts.is_none()
     }
 
     fn follow(&mut self) {
@@ -392,9 +413,19 @@ impl Pacer {
         Duration::from_nanos(late.max(0.0) as u64)
     }
 
-    /// Accounts for `units`; sleeps when ahead of schedule by more than a millisecond. Says whether
-    /// it slept.
+    /// Accounts for `units`; sleeps when ahead of schedule by more than a millisecond, and between
+    /// bursts. Says whether it slept.
     pub fn spend(&mut self, units: u64) -> bool {
+        if let Some((burst, rest)) = self.bursts {
+            let turn = burst + rest;
+            let turns = self.start.elapsed().div_duration_f64(turn).floor();
+            let next = self.start + turn.mul_f64(turns + 1.0);
+            let rests = Instant::now() + rest >= next;
+            if rests {
+                sleep_until(next);
+            }
+            return rests;
+        }
         self.follow();
         self.owed += units as f64 * self.nanos_per_unit;
         let ahead = self.owed - self.start.elapsed().as_nanos() as f64;
@@ -406,16 +437,20 @@ impl Pacer {
             return false;
         }
         let until = Instant::now() + Duration::from_nanos(ahead as u64);
-        // A run that is to stop does not wait for a slow pace.
-        while !crate::interrupt::stopped() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            std::thread::sleep(left.min(Duration::from_millis(500)));
-        }
+        sleep_until(until);
         self.overslept = until.elapsed().as_nanos() as f64;
         true
+    }
+}
+
+/// Sleeps; a run that is to stop does not wait for a slow pace.
+fn sleep_until(until: Instant) {
+    while !crate::interrupt::stopped() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        std::thread::sleep(left.min(Duration::from_millis(500)));
     }
 }
 

@@ -53,6 +53,7 @@ pub mod memory;
 pub mod model;
 pub mod options;
 pub mod page;
+pub mod pauses;
 pub mod process;
 pub mod read_work;
 pub mod relational;

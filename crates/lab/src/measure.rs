@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use crate::pauses::{Pause, outside};
 use crate::say::complain;
 use crate::slowest::{Slow, SlowOperations, merged};
 use crate::{Failure, Result};
@@ -56,6 +57,7 @@ pub struct Meter<'a> {
     message: String,
     background: bool,
     slowest: Option<Box<SlowOperations>>,
+    long: Vec<LongOperation>,
     /// Rounds of work that each operation takes on top.
     planted: u64,
 }
@@ -93,6 +95,7 @@ impl<'a> Meter<'a> {
             message: String::new(),
             background: false,
             slowest: None,
+            long: Vec::new(),
             planted: 0,
         }
     }
@@ -122,6 +125,10 @@ impl<'a> Meter<'a> {
             let took = now - self.last;
             histogram.saturating_record(took.as_nanos() as u64);
             self.took = took;
+            if took >= LEAST_LONG {
+                self.long.push(LongOperation { until: now, took });
+                longest(&mut self.long);
+            }
             if let Some(seconds) = &mut self.seconds {
                 seconds.note(now, took);
             }
@@ -168,6 +175,7 @@ impl<'a> Meter<'a> {
         (self.done, self.bytes) = (0, 0);
         if let Some(histogram) = &mut self.histogram {
             histogram.reset();
+            self.long.clear();
             self.intended = None;
             self.seconds = Some(Box::new(ThreadCounts::start(self.start)));
         }
@@ -206,7 +214,30 @@ impl<'a> Meter<'a> {
             message: self.message,
             background: self.background,
             slowest: self.slowest.map_or_else(Vec::new, |s| s.into_slow()),
+            long: self.long,
         }
+    }
+}
+
+/// Operations that take at least so long are kept one by one.
+pub const LEAST_LONG: Duration = Duration::from_millis(5);
+/// The most of them that are kept; twice as many before the shorter half goes.
+const MOST_LONG: usize = 10_000;
+
+/// A long operation.
+#[derive(Debug, Clone, Copy)]
+pub struct LongOperation {
+    /// When it ended.
+    pub until: Instant,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Keeps the longest.
+fn longest(long: &mut Vec<LongOperation>) {
+    if long.len() > 2 * MOST_LONG {
+        long.sort_unstable_by_key(|long| std::cmp::Reverse(long.took));
+        long.truncate(MOST_LONG);
     }
 }
 
@@ -254,6 +285,8 @@ pub struct Measurement {
     pub background: bool,
     /// The slowest operations, the slowest first, where they were asked for.
     pub slowest: Vec<Slow>,
+    /// Operations of [`LEAST_LONG`] or more, where latencies were measured.
+    pub long: Vec<LongOperation>,
 }
 
 impl Measurement {
@@ -272,6 +305,7 @@ impl Measurement {
             message: String::new(),
             background: false,
             slowest: Vec::new(),
+            long: Vec::new(),
         }
     }
 
@@ -292,6 +326,8 @@ impl Measurement {
         let wanted = self.slowest.len().max(other.slowest.len());
         self.slowest.extend(other.slowest);
         self.slowest = merged(std::mem::take(&mut self.slowest), wanted);
+        self.long.extend(other.long);
+        longest(&mut self.long);
     }
 
     /// Seconds from the first start to the last finish.
@@ -319,6 +355,17 @@ impl Measurement {
     pub fn percentile_us(&self, percentile: f64) -> Option<f64> {
         let histogram = self.histogram.as_ref()?;
         Some(histogram.value_at_percentile(percentile) as f64 / 1000.0)
+    }
+
+    /// The longest operation in microseconds, less the pauses of the machine while it ran.
+    pub fn longest_outside_us(&self, pauses: &[Pause]) -> Option<f64> {
+        let longest = self.percentile_us(100.0)?;
+        let all = self.long.iter();
+        let net = all.map(|long| outside(pauses, long.until - long.took, long.until));
+        let net = net.max().map(|net| net.as_nanos() as f64 / 1000.0);
+        let short = LEAST_LONG.as_nanos() as f64 / 1000.0;
+        // What is shorter was not kept.
+        Some(net.map_or(longest, |net| net.max(short.min(longest))))
     }
 
     /// Returns the latency of paced operations from the intended start.

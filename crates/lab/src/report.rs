@@ -6,6 +6,7 @@ use crate::interrupt;
 use crate::limits::Limit;
 use crate::measure::{Interval, Intervals, Measurement, RateStability};
 use crate::memory::named_percent;
+use crate::pauses::Pause;
 use crate::process::{Device, Usage};
 use crate::read_work::{self, ReadWork};
 use crate::say::plain;
@@ -55,6 +56,8 @@ pub struct StepContext {
     pub seconds: Vec<Second>,
     /// Figures of the time behind the last whole second.
     pub rest: Second,
+    /// Pauses of the machine, where they were watched.
+    pub pauses: Option<Vec<Pause>>,
     /// Resident bytes by owner, after the step.
     pub memory: Vec<(&'static str, i64)>,
 }
@@ -161,6 +164,9 @@ impl Row {
         ] {
             row.round(name, run.percentile_us(p));
         }
+        let pauses = around.pauses.as_ref();
+        let outside = pauses.and_then(|pauses| run.longest_outside_us(pauses));
+        row.round("pmax_less_pauses", outside);
         row.usage(run.seconds(), around);
         row.held_back(run, around);
         row.intended(run);
@@ -544,6 +550,7 @@ pub fn summary(rows: &[Row]) -> String {
         ("p50", "p50 us"),
         ("p99", "p99 us"),
         ("pmax", "max us"),
+        ("pmax_less_pauses", "net max us"),
         ("cpu_us_op", "cpu us/op"),
         ("w_amp", "write-amp"),
         ("space_amp", "space-amp"),

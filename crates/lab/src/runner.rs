@@ -20,6 +20,7 @@ use crate::limits::{self, Limit, Machine, RowFigures};
 use crate::measure::{Measurement, Meter, SamplerPlan, Slot, sample};
 use crate::memory::memory;
 use crate::options::open_plan;
+use crate::pauses::{self, Pause};
 use crate::process::{Device, SpaceWatch, ThreadUsage, Usage, directory_bytes};
 use crate::read_work::{self, ReadWork, read_work};
 use crate::report::{BackgroundFigures, Row, Second, StepContext};
@@ -235,6 +236,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             rates,
             beside,
             seconds: (seconds, rest),
+            pauses,
         } = self.threads(store, job)?;
         let stages = store.property("rocksdb.esker.compaction-stages");
         self.sync_device()?;
@@ -244,6 +246,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
             around.memory = memory(store, client);
         }
         (around.rates, around.seconds, around.rest) = (rates, seconds, rest);
+        around.pauses = pauses;
         around.background = beside.as_ref().map(|beside| beside.line.clone());
         around.beside = beside;
         self.note_live_bytes(job, &measured);
@@ -362,7 +365,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                 }
             },
         };
-        let (measured, rates, beside) = std::thread::scope(|scope| {
+        let (measured, rates, beside, pauses) = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..total)
                 .map(|tid| {
                     let (slot, shared, barrier) = (&slots[tid], &shared, &barrier);
@@ -395,6 +398,8 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                 .collect();
             let is_watched = self.flags.flag("watch");
             let sampler = is_watched.then(|| scope.spawn(|| sample(&slots, &stop, &plan)));
+            let watch =
+                (is_watched && with_histogram).then(|| scope.spawn(|| pauses::watch(&stop)));
             let results: Vec<_> = workers
                 .into_iter()
                 .map(|w| {
@@ -407,6 +412,7 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                 let panicked = |_| Err(Failure::new("the sampler panicked"));
                 sampler.join().unwrap_or_else(panicked)
             })?;
+            let pauses = watch.and_then(|watch| watch.join().ok());
             let (mut merged, mut beside) = (None::<Measurement>, None);
             for result in results {
                 let measured = result?;
@@ -420,13 +426,14 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                 }
             }
             let merged = merged.ok_or_else(|| Failure::new("no foreground thread"))?;
-            Ok::<_, Failure>((merged, rates, beside))
+            Ok::<_, Failure>((merged, rates, beside, pauses))
         })?;
         Ok(Threads {
             measured,
             rates,
             beside,
             seconds: by_second.finish(),
+            pauses,
         })
     }
 }
@@ -440,6 +447,8 @@ struct Threads {
     beside: Option<BackgroundFigures>,
     /// Figures of each second, and of the time behind the last whole one.
     seconds: (Vec<Second>, Second),
+    /// Pauses of the machine, where latencies are measured.
+    pauses: Option<Vec<Pause>>,
 }
 
 /// Counters before a step.

@@ -189,7 +189,7 @@ pub fn run<S: Session>(
 
 fn pace(pacer: &mut Option<Pacer>, units: u64, meter: &mut Meter<'_>) {
     let Some(pacer) = pacer else { return };
-    if meter.has_histogram() {
+    if meter.has_histogram() && pacer.has_rate() {
         meter.intended(pacer.late());
     }
     if pacer.spend(units) {

@@ -110,6 +110,24 @@ fn a_pacer_keeps_the_rate() {
 }
 
 #[test]
+fn a_pacer_of_bursts_rests_between_them() {
+    let ms = Duration::from_millis;
+    let mut pacer = Pacer::bursts(ms(30), ms(50));
+    assert!(!pacer.has_rate());
+    let mut rests = Vec::new();
+    while rests.len() < 2 {
+        let before = Instant::now();
+        if pacer.spend(1) {
+            rests.push(before.elapsed());
+            // A turn begins where the last one ended, however long an operation took.
+            std::thread::sleep(ms(10));
+        }
+    }
+    assert!(pacer.start.elapsed() >= ms(160), "two turns");
+    assert!(rests.iter().all(|rest| *rest >= ms(25)), "{rests:?}");
+}
+
+#[test]
 fn a_late_timer_is_not_the_operations() {
     let mut pacer = Pacer::new(1_000.0).expect("a rate was given");
     assert!(pacer.spend(5), "five milliseconds ahead");

@@ -102,6 +102,8 @@ pub struct Settings {
     pub mix: Mix,
     /// A limit of writers that changes with time, in the place of `write_rate`.
     pub sine_write: Option<Sine>,
+    /// How long writers write and how long they rest, in turns.
+    pub bursts: Option<(Duration, Duration)>,
     /// The distribution of keys of YCSB, where one of its workloads runs.
     pub zipf: Option<Arc<Zipf>>,
 }
@@ -239,6 +241,7 @@ impl Settings {
             single_deletes: flags.flag("use_single_deletes"),
             series: Series::from_flags(flags)?,
             mix: Mix::from_flags(flags, num)?,
+            bursts: bursts(flags)?,
             sine_write: flags
                 .flag("sine_write_rate")
                 .then(|| Sine::from_flags(flags, "sine_write_rate_interval_milliseconds")),
@@ -277,6 +280,9 @@ impl Settings {
 
     pub(super) fn write_pacer(&self) -> Option<Pacer> {
         let threads = self.threads as f64;
+        if let Some((burst, rest)) = self.bursts {
+            return Some(Pacer::bursts(burst, rest));
+        }
         match &self.sine_write {
             Some(sine) => Some(Pacer::following(sine.clone(), threads)),
             None => Pacer::new(self.write_rate as f64 / threads),
@@ -286,6 +292,21 @@ impl Settings {
     pub(super) fn read_pacer(&self) -> Option<Pacer> {
         Pacer::new(self.read_rate as f64 / self.threads as f64)
     }
+}
+
+/// The turns of writers that rest.
+fn bursts(flags: &Flags) -> Result<Option<(Duration, Duration)>> {
+    let seconds = |name| Duration::from_secs(flags.count(name));
+    let (burst, rest) = (seconds("burst_seconds"), seconds("rest_seconds"));
+    if burst.is_zero() || rest.is_zero() {
+        return Ok(None);
+    }
+    if flags.count("benchmark_write_rate_limit") > 0 || flags.flag("sine_write_rate") {
+        return Err(Failure::new(
+            "burst_seconds does not go with benchmark_write_rate_limit or sine_write_rate",
+        ));
+    }
+    Ok(Some((burst, rest)))
 }
 
 fn clock_seed() -> u64 {

@@ -57,6 +57,9 @@ pub(super) const FLAGS: &[Flag] = flags! {
     Int "planted_rounds" = "0", Fate::Run,
         "rounds of work that each operation takes on top: a slowdown of known size, to check \
          that comparisons find it";
+    Int "burst_seconds" = "0", Fate::Run,
+        "writers write for so long and rest for rest_seconds, in turns; 0 means without a rest";
+    Int "rest_seconds" = "10", Fate::Run, "how long writers rest between bursts";
     Bool "limits" = "false", Fate::Run,
         "measure the machine first (some seconds, half a gigabyte), and say what part of \
          its limit each row reaches";
