@@ -58,6 +58,9 @@ use esker_status::{Error, Result};
 use esker_sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 
+/// The options of reads that name none, made once.
+static PLAIN_READ: ReadOptions = ReadOptions::DEFAULT;
+
 /// An open database. Cheap to clone: clones are the same database, which closes when the last one
 /// is gone, or at [`Db::close`]. Families, snapshots and iterators do not keep it open.
 ///
@@ -293,12 +296,7 @@ impl Db {
     /// # }
     /// ```
     pub fn get_pinned(&self, key: impl AsRef<[u8]>) -> Result<Option<PinnedValue>> {
-        self.read(
-            self.default_family(),
-            key.as_ref(),
-            &ReadOptions::default(),
-            None,
-        )
+        self.read(self.default_family(), key.as_ref(), &PLAIN_READ, None)
     }
 
     /// The value of `key` in `family`.
@@ -315,7 +313,7 @@ impl Db {
     /// # }
     /// ```
     pub fn get_cf(&self, family: &FamilyHandle, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        let found = self.read(&family.0, key.as_ref(), &ReadOptions::default(), None)?;
+        let found = self.read(&family.0, key.as_ref(), &PLAIN_READ, None)?;
         Ok(found.map(PinnedValue::into_vec))
     }
 

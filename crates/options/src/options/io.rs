@@ -190,36 +190,41 @@ impl fmt::Debug for ReadOptions {
     }
 }
 
+impl ReadOptions {
+    /// Reads as they are without options.
+    pub const DEFAULT: ReadOptions = ReadOptions {
+        verify_checksums: true,
+        fill_cache: true,
+        iterate_lower_bound: None,
+        iterate_upper_bound: None,
+        prefix_same_as_start: false,
+        total_order_seek: false,
+        auto_prefix_mode: false,
+        tailing: false,
+        auto_refresh_iterator_with_snapshot: false,
+        pin_data: false,
+        ignore_range_deletions: false,
+        readahead_size: 0,
+        auto_readahead_size: true,
+        adaptive_readahead: false,
+        async_io: false,
+        max_skippable_internal_keys: 0,
+        read_tier: ReadTier::All,
+        value_size_soft_limit: u64::MAX,
+        deadline: None,
+        deadline_at: None,
+        background_purge_on_iterator_cleanup: false,
+        allow_unprepared_value: false,
+        timestamp: None,
+        iter_start_ts: None,
+        table_filter: None,
+        snapshot: None,
+    };
+}
+
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions {
-            verify_checksums: true,
-            fill_cache: true,
-            iterate_lower_bound: None,
-            iterate_upper_bound: None,
-            prefix_same_as_start: false,
-            total_order_seek: false,
-            auto_prefix_mode: false,
-            tailing: false,
-            auto_refresh_iterator_with_snapshot: false,
-            pin_data: false,
-            ignore_range_deletions: false,
-            readahead_size: 0,
-            auto_readahead_size: true,
-            adaptive_readahead: false,
-            async_io: false,
-            max_skippable_internal_keys: 0,
-            read_tier: ReadTier::All,
-            value_size_soft_limit: u64::MAX,
-            deadline: None,
-            deadline_at: None,
-            background_purge_on_iterator_cleanup: false,
-            allow_unprepared_value: false,
-            timestamp: None,
-            iter_start_ts: None,
-            table_filter: None,
-            snapshot: None,
-        }
+        ReadOptions::DEFAULT
     }
 }
 
