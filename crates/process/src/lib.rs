@@ -34,6 +34,6 @@ mod tests;
 
 pub use address::StatsAddress;
 pub use databases::{Databases, OpenDatabase};
-pub use memory::{MemorySwitch, share_memory};
+pub use memory::{MemorySwitch, automatic_budget, share_memory};
 pub use server::{Server, opened};
 pub use switches::{Switches, switches};

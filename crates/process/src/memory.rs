@@ -69,13 +69,16 @@ impl MemorySwitch {
             MemorySwitch::Percent(percent) => {
                 u64::try_from(u128::from(limit) * u128::from(percent) / 100).unwrap_or(limit)
             }
-            MemorySwitch::Auto => {
-                let rest = limit.saturating_sub(heap);
-                let beside = if heap > 0 { BESIDE_HEAP } else { 0 };
-                (rest.saturating_sub(beside) / 2).max(LEAST.min(rest / 2))
-            }
+            MemorySwitch::Auto => automatic_budget(limit, heap),
         }
     }
+}
+
+/// Returns the bytes of `ESKER_MEMORY=auto` under `limit`, of which a Java heap takes `heap` bytes.
+pub fn automatic_budget(limit: u64, heap: u64) -> u64 {
+    let rest = limit.saturating_sub(heap);
+    let beside = if heap > 0 { BESIDE_HEAP } else { 0 };
+    (rest.saturating_sub(beside) / 2).max(LEAST.min(rest / 2))
 }
 
 /// The limit of the process as the source of a budget.

@@ -11,10 +11,6 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Memory of a Java machine beside its heap, and the least budget, as `esker-process` has them.
-const BESIDE_HEAP: u64 = 64 << 20;
-const LEAST: u64 = 16 << 20;
-
 /// A run of the command.
 struct CommandRun {
     status: ExitStatus,
@@ -112,13 +108,6 @@ pub(super) fn show(limit: u64, group: &ControlGroup, words: &[&str]) -> io::Resu
     Ok(Findings::new())
 }
 
-/// Returns the budget that `auto` takes under `limit`, so that both runs have equal caches.
-fn budget(limit: u64, heap: u64) -> u64 {
-    let rest = limit.saturating_sub(heap);
-    let beside = if heap > 0 { BESIDE_HEAP } else { 0 };
-    (rest.saturating_sub(beside) / 2).max(LEAST.min(rest / 2))
-}
-
 /// Runs the command twice each way, in the order A B B A, and compares. `heap` bytes of the limit
 /// are a Java heap.
 pub(super) fn compare(
@@ -127,7 +116,8 @@ pub(super) fn compare(
     group: &ControlGroup,
     words: &[&str],
 ) -> io::Result<Findings> {
-    let budget = budget(limit, heap).to_string();
+    // Both runs have equal caches.
+    let budget = esker_process::automatic_budget(limit, heap).to_string();
     let in_group = || run_bounded(words, Some("auto"), group);
     let outside = || run_once(words, Some(&budget), None);
     let (first, first_resident, _) = in_group()?;
@@ -168,12 +158,6 @@ mod tests {
         let text = "state RUNNING\n1200 operations a second, 9000 in 7.5 s\n";
         assert_eq!(number_before(text, "operations"), Some(1200.0));
         assert_eq!(number_before("operations", "operations"), None);
-    }
-
-    #[test]
-    fn both_runs_have_the_budget_of_auto() {
-        let mb = |limit: u64, heap: u64| budget(limit << 20, heap << 20) >> 20;
-        assert_eq!([mb(256, 0), mb(256, 128), mb(256, 160)], [128, 32, 16]);
     }
 
     #[test]
