@@ -29,8 +29,8 @@
 //!
 //! **Level 0.** Nothing lowers the price as much as larger batches do. While writers write, level 0
 //! may hold
-//! [`GROWTH`] times what `level0_file_num_compaction_trigger` says, below seven tenths of where
-//! writers are slowed down, and half of `last / fanout` at most; the base may be as large as such a
+//! [`GROWTH`] times what `level0_file_num_compaction_trigger` says, below the near zone of
+//! [`crate::load`], and half of `last / fanout` at most; the base may be as large as such a
 //! batch. When writers rest, the trigger is as it was set, so that readers find few tables; the
 //! sizes stay, so that nothing is moved for it.
 //!
@@ -112,8 +112,9 @@ fn batch(policy: &Policy, data: f64) -> Batch {
     let trigger = policy.level0_file_num_compaction_trigger.max(1);
     let memtable = policy.write_buffer_size.max(1) as f64;
     let base = policy.max_bytes_for_level_base.max(1) as f64;
-    let near = policy.stall_triggers.level0.value_at(Zone::Near) as u64;
-    let most = u64::from(trigger.saturating_mul(GROWTH)).min(near);
+    // It goes down before the tree is near to slowing writers.
+    let below_near = policy.stall_triggers.level0.value_at(Zone::Near).ceil() as u64;
+    let most = u64::from(trigger.saturating_mul(GROWTH)).min(below_near.saturating_sub(1));
     let most = u32::try_from(most).unwrap_or(u32::MAX).max(trigger);
     let resting = (f64::from(trigger) * memtable).min(base.max(memtable));
     let growth = f64::from(most) / f64::from(trigger);

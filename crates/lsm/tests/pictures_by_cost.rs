@@ -70,8 +70,8 @@ fn level0_waits_for_more_while_writers_press() {
         plan.is_some_and(|p| p.start_level() == Level::L0)
     };
     let fresh = |tables: u64| with_times(&level0(tables), 0, NOW.now, 0);
-    assert!(!goes_down(&fresh(4), NOW) && !goes_down(&fresh(14), NOW));
-    assert!(goes_down(&fresh(15), NOW));
+    assert!(!goes_down(&fresh(4), NOW) && !goes_down(&fresh(13), NOW));
+    assert!(goes_down(&fresh(14), NOW));
     // Readers should find few tables where somebody waits, and where writers rest.
     let waits = PickContext {
         draining: true,
