@@ -336,9 +336,76 @@ impl Budget {
     }
 }
 
+/// Holds a client back: to a rate, or to bursts with rests between them.
+#[derive(Debug)]
+pub enum Pacer {
+    /// Keeps a rate.
+    Rate(RatePacer),
+    /// Lets everything pass, then nothing, in turns.
+    Bursts(BurstPacer),
+}
+
+impl Pacer {
+    /// A pacer of `units_per_second`, or none for a rate of 0 (no limit).
+    pub fn new(units_per_second: f64) -> Option<Pacer> {
+        (units_per_second > 0.0).then(|| Pacer::Rate(RatePacer::new(units_per_second, None)))
+    }
+
+    /// A pacer whose rate follows a sine; `threads` share it.
+    pub fn following(sine: Sine, threads: f64) -> Pacer {
+        let rate = sine.rate(Duration::ZERO) / threads;
+        Pacer::Rate(RatePacer::new(rate, Some((sine, threads, Instant::now()))))
+    }
+
+    /// A pacer that lets everything pass for `burst` and nothing for `rest`, in turns.
+    pub fn bursts(burst: Duration, rest: Duration) -> Pacer {
+        let start = Instant::now();
+        Pacer::Bursts(BurstPacer { burst, rest, start })
+    }
+
+    /// How long ago the operation that ends now should have begun, where a rate says so; asked
+    /// before it is accounted for.
+    pub fn late(&self) -> Option<Duration> {
+        match self {
+            Pacer::Rate(pacer) => Some(pacer.late()),
+            Pacer::Bursts(_) => None,
+        }
+    }
+
+    /// Accounts for `units`, and sleeps where they came too early. Says whether it slept.
+    pub fn spend(&mut self, units: u64) -> bool {
+        match self {
+            Pacer::Rate(pacer) => pacer.spend(units),
+            Pacer::Bursts(pacer) => pacer.rest(),
+        }
+    }
+}
+
+/// Free for a time, then at rest for another, in turns.
+#[derive(Debug)]
+pub struct BurstPacer {
+    burst: Duration,
+    rest: Duration,
+    start: Instant,
+}
+
+impl BurstPacer {
+    /// Sleeps to the end of a rest; says whether it did.
+    fn rest(&self) -> bool {
+        let turn = self.burst + self.rest;
+        let turns = self.start.elapsed().div_duration_f64(turn).floor();
+        let next = self.start + turn.mul_f64(turns + 1.0);
+        let rests = Instant::now() + self.rest >= next;
+        if rests {
+            sleep_until(next);
+        }
+        rests
+    }
+}
+
 /// Keeps a thread at a rate of units (bytes or operations) per second by sleeping.
 #[derive(Debug)]
-pub struct Pacer {
+pub struct RatePacer {
     nanos_per_unit: f64,
     start: Instant,
     owed: f64,
@@ -346,52 +413,17 @@ pub struct Pacer {
     overslept: f64,
     /// A rate that changes, the threads that share it, and when it was looked at.
     sine: Option<(Sine, f64, Instant)>,
-    /// How long units are free and how long none is, in turns, in place of a rate.
-    bursts: Option<(Duration, Duration)>,
 }
 
-impl Pacer {
-    /// A pacer, or none for a rate of 0 (no limit).
-    pub fn new(units_per_second: f64) -> Option<Pacer> {
-        (units_per_second > 0.0).then(|| Pacer {
+impl RatePacer {
+    fn new(units_per_second: f64, sine: Option<(Sine, f64, Instant)>) -> RatePacer {
+        RatePacer {
             nanos_per_unit: 1e9 / units_per_second,
             start: Instant::now(),
             owed: 0.0,
             overslept: 0.0,
-            sine: None,
-            bursts: None,
-        })
-    }
-
-    /// A pacer whose rate follows a sine; `threads` share it.
-    pub fn following(sine: Sine, threads: f64) -> Pacer {
-        let now = Instant::now();
-        let rate = sine.rate(Duration::ZERO) / threads;
-        Pacer {
-            nanos_per_unit: 1e9 / rate,
-            start: now,
-            owed: 0.0,
-            overslept: 0.0,
-            sine: Some((sine, threads, now)),
-            bursts: None,
+            sine,
         }
-    }
-
-    /// A pacer that lets everything pass for `burst` and nothing for `rest`, in turns.
-    pub fn bursts(burst: Duration, rest: Duration) -> Pacer {
-        Pacer {
-            nanos_per_unit: 0.0,
-            start: Instant::now(),
-            owed: 0.0,
-            overslept: 0.0,
-            sine: None,
-            bursts: Some((burst, rest)),
-        }
-    }
-
-    /// Returns whether an operation has a time at which it should begin.
-    pub fn has_rate(&self) -> bool {
-        self.bursts.is_none()
     }
 
     fn follow(&mut self) {
@@ -408,24 +440,14 @@ impl Pacer {
     /// How long ago the operation that ends now should have begun; asked before it is accounted
     /// for. Zero where it began too early. What the last sleep took too long is left out: a timer
     /// that wakes the client late says nothing of the engine.
-    pub fn late(&self) -> Duration {
+    fn late(&self) -> Duration {
         let late = self.start.elapsed().as_nanos() as f64 - self.owed - self.overslept;
         Duration::from_nanos(late.max(0.0) as u64)
     }
 
-    /// Accounts for `units`; sleeps when ahead of schedule by more than a millisecond, and between
-    /// bursts. Says whether it slept.
-    pub fn spend(&mut self, units: u64) -> bool {
-        if let Some((burst, rest)) = self.bursts {
-            let turn = burst + rest;
-            let turns = self.start.elapsed().div_duration_f64(turn).floor();
-            let next = self.start + turn.mul_f64(turns + 1.0);
-            let rests = Instant::now() + rest >= next;
-            if rests {
-                sleep_until(next);
-            }
-            return rests;
-        }
+    /// Accounts for `units`; sleeps when ahead of schedule by more than a millisecond.
+    /// Says whether it slept.
+    fn spend(&mut self, units: u64) -> bool {
         self.follow();
         self.owed += units as f64 * self.nanos_per_unit;
         let ahead = self.owed - self.start.elapsed().as_nanos() as f64;

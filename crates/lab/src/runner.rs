@@ -412,7 +412,12 @@ impl<'a, S: Store, O: Fn(&crate::store::OpenPlan) -> Result<S>> Runner<'a, S, O>
                 let panicked = |_| Err(Failure::new("the sampler panicked"));
                 sampler.join().unwrap_or_else(panicked)
             })?;
-            let pauses = watch.and_then(|watch| watch.join().ok());
+            let pauses = watch
+                .map(|watch| {
+                    let panicked = |_| Failure::new("the watch of pauses panicked");
+                    watch.join().map_err(panicked)
+                })
+                .transpose()?;
             let (mut merged, mut beside) = (None::<Measurement>, None);
             for result in results {
                 let measured = result?;

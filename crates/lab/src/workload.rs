@@ -189,8 +189,10 @@ pub fn run<S: Session>(
 
 fn pace(pacer: &mut Option<Pacer>, units: u64, meter: &mut Meter<'_>) {
     let Some(pacer) = pacer else { return };
-    if meter.has_histogram() && pacer.has_rate() {
-        meter.intended(pacer.late());
+    if meter.has_histogram()
+        && let Some(late) = pacer.late()
+    {
+        meter.intended(late);
     }
     if pacer.spend(units) {
         meter.reset_last();

@@ -32,7 +32,9 @@
 //! [`GROWTH`] times what `level0_file_num_compaction_trigger` says, below the near zone of
 //! [`crate::load`], and half of `last / fanout` at most; the base may be as large as such a
 //! batch. When writers rest, the trigger is as it was set, so that readers find few tables; the
-//! sizes stay, so that nothing is moved for it.
+//! sizes stay, so that nothing is moved for it. Values in blob files are moved out of the oldest
+//! ones by each batch, however few keys it brings: there level 0 may hold as many memtables as
+//! [`BLOB_SHARE`] of these values fill, unless space is bounded.
 //!
 //! **Hysteresis.** A different number of levels must be cheaper by `CHANGE_GAIN` than the one that
 //! is there.
@@ -57,6 +59,8 @@ fn rewritten(ratio: f64) -> f64 {
 const RUN_PRICE: f64 = 0.1;
 /// Bytes that the levels above the last give up for each byte more at level 0.
 const LEVEL0_SHARE: f64 = 0.75;
+/// Values in blob files that a batch of level 0 may replace, of all of them.
+const BLOB_SHARE: f64 = 0.2;
 /// By what factor another number of levels must be cheaper.
 const CHANGE_GAIN: f64 = 0.95;
 /// Sizes of the base that are tried, each smaller than the one before by [`BASE_STEP`].
@@ -107,15 +111,31 @@ struct Batch {
     resting: f64,
 }
 
+/// The most tables of level 0 that go down together.
+fn most_files(policy: &Policy) -> u32 {
+    let trigger = policy.level0_file_num_compaction_trigger.max(1);
+    // They go down before the tree is near to slowing writers.
+    let below_near = policy.stall_triggers.level0.value_at(Zone::Near).ceil() as u64;
+    let most = u64::from(trigger.saturating_mul(GROWTH)).min(below_near.saturating_sub(1));
+    u32::try_from(most).unwrap_or(u32::MAX).max(trigger)
+}
+
+/// Tables of level 0 that go down together while writers write, in a tree with `blobs` bytes of
+/// values that are alive in blob files.
+pub fn batch_over_blobs(policy: &Policy, blobs: u64) -> u32 {
+    if policy.max_space_amplification_percent > 0 {
+        return 0;
+    }
+    let memtable = policy.write_buffer_size.max(1) as f64;
+    ((blobs as f64 * BLOB_SHARE / memtable) as u32).min(most_files(policy))
+}
+
 /// The largest batch while writers write, in a tree of `data` bytes.
 fn batch(policy: &Policy, data: f64) -> Batch {
     let trigger = policy.level0_file_num_compaction_trigger.max(1);
     let memtable = policy.write_buffer_size.max(1) as f64;
     let base = policy.max_bytes_for_level_base.max(1) as f64;
-    // It goes down before the tree is near to slowing writers.
-    let below_near = policy.stall_triggers.level0.value_at(Zone::Near).ceil() as u64;
-    let most = u64::from(trigger.saturating_mul(GROWTH)).min(below_near.saturating_sub(1));
-    let most = u32::try_from(most).unwrap_or(u32::MAX).max(trigger);
+    let most = most_files(policy);
     let resting = (f64::from(trigger) * memtable).min(base.max(memtable));
     let growth = f64::from(most) / f64::from(trigger);
     // A small tree has no room for it.

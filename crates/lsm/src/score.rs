@@ -13,7 +13,7 @@
 //! `docs/decisions/0008-overloaded-trees.md` and `0009-columns.md` have figures and what was
 //! rejected.
 
-use crate::level_sizes::choose;
+use crate::level_sizes::{batch_over_blobs, choose};
 use crate::overload::{MOST_ABOVE, SMALL_PART};
 use crate::plan::Busy;
 use crate::policy::{CompactionStyle, Policy};
@@ -103,7 +103,10 @@ fn dynamic_targets(version: &Version, policy: &Policy) -> Targets {
         let chosen = choose(policy, largest, levels - first, last);
         let base = levels - chosen.levels.len();
         out.max_bytes[base..].copy_from_slice(&chosen.levels);
-        out.level0_batch = Some((chosen.level0_files, chosen.level0_bytes));
+        let blobs = version.blob_files().values();
+        let blobs = blobs.fold(0, |sum: u64, b| sum.saturating_add(b.live_bytes()));
+        let files = chosen.level0_files.max(batch_over_blobs(policy, blobs));
+        out.level0_batch = Some((files, chosen.level0_bytes));
         if base > first {
             out.lowest_unnecessary_level = Some(Level(base as u8 - 1));
             let base_size = out.max_bytes[base];

@@ -119,11 +119,6 @@ fn live_of_largest(runs: &[RunWeight]) -> u64 {
     largest.weight - gone.min(largest.weight)
 }
 
-/// Bytes of a blob file that tables refer to.
-fn live_bytes(blob: &BlobFile) -> u64 {
-    blob.total_bytes.saturating_sub(blob.garbage_bytes)
-}
-
 impl SpaceUse {
     /// The space of a tree whose options bound it. Level 0 of a leveled one goes down to `base`.
     pub fn of(version: &Version, policy: &Policy, base: Level) -> Option<SpaceUse> {
@@ -138,7 +133,7 @@ impl SpaceUse {
         for blob in blobs {
             in_files = in_files.saturating_add(blob.total_bytes + BLOB_FILE_EDGES);
             garbage = garbage.saturating_add(blob.garbage_bytes);
-            live_blobs = live_blobs.saturating_add(live_bytes(blob));
+            live_blobs = live_blobs.saturating_add(blob.live_bytes());
         }
         let mut live = live_of_largest(&runs);
         if version.files().any(|(_, f)| f.blob_bytes().is_none()) {
@@ -260,7 +255,7 @@ fn that_fit(found: &[&Arc<TreeBlob>], most: u64) -> Vec<FileNo> {
     let mut moved = 0u64;
     let fits = |b: &&&Arc<TreeBlob>| {
         let is_first = moved == 0;
-        moved = moved.saturating_add(live_bytes(b));
+        moved = moved.saturating_add(b.live_bytes());
         is_first || moved <= most
     };
     let mut files: Vec<_> = found.iter().take_while(fits).map(|b| b.number).collect();

@@ -262,6 +262,13 @@ pub struct BlobFile {
     pub tier: BlobTier,
 }
 
+impl BlobFile {
+    /// Bytes of the records that tables refer to.
+    pub fn live_bytes(&self) -> u64 {
+        self.total_bytes.saturating_sub(self.garbage_bytes)
+    }
+}
+
 /// A blob file of a tree, and what the engine learned of it.
 #[derive(Clone, Debug, Default)]
 pub struct TreeBlob {

@@ -75,7 +75,7 @@ pub(super) fn check_garbage(dir: &Directory, family: &Family, refs: &BlobRefs, r
         let live = refs.of(blob.number);
         let said = (
             blob.total_count.saturating_sub(blob.garbage_count),
-            blob.total_bytes.saturating_sub(blob.garbage_bytes),
+            blob.live_bytes(),
         );
         if said == (live.count, live.bytes) {
             continue;

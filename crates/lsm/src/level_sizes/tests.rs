@@ -105,6 +105,17 @@ fn level0_stays_below_what_slows_writers_down() {
 }
 
 #[test]
+fn a_batch_replaces_a_fifth_of_the_values_in_blob_files() {
+    let mut policy = policy(8.0);
+    assert_eq!(batch_over_blobs(&policy, 0), 0);
+    assert_eq!(batch_over_blobs(&policy, 800 * MIB), 10);
+    let most = choose(&policy, 100 * GIB, 4, 6).level0_files;
+    assert_eq!(batch_over_blobs(&policy, 100 * GIB), most);
+    policy.max_space_amplification_percent = 130;
+    assert_eq!(batch_over_blobs(&policy, 100 * GIB), 0, "space is bounded");
+}
+
+#[test]
 fn hysteresis_keeps_what_is_there() {
     let policy = policy(8.0);
     // Where another number of levels begins to pay, going up and coming down.

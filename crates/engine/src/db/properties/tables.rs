@@ -109,10 +109,7 @@ pub(super) fn estimate_live_data(version: &Version) -> u64 {
         }
     }
     let blobs = version.blob_files().values();
-    bytes
-        + blobs
-            .map(|b| b.total_bytes - b.garbage_bytes.min(b.total_bytes))
-            .sum::<u64>()
+    bytes + blobs.map(|b| b.live_bytes()).sum::<u64>()
 }
 
 fn hex(bytes: &[u8]) -> String {
