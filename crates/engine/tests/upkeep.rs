@@ -485,6 +485,11 @@ fn a_checkpoint_holds_the_moment_and_shares_tables() -> Result<()> {
     db.put_opt(&db.default_family_handle(), "unlogged", "too", &unlogged)?;
     db.checkpoint(&to)?;
     db.checkpoint(&to).expect_err("it is there");
+    let nowhere = dir.path().join("missing");
+    let refused = db.checkpoint(nowhere.join("copy"));
+    let refused = refused.expect_err("its directory is not there");
+    assert_eq!(refused.subcode(), Subcode::PathNotFound, "{refused}");
+    assert!(!nowhere.exists());
     db.put("key000001", "later")?;
     db.compact_range(None, None)?;
     let linked = files(&to, |n| n.ends_with(".sst"));

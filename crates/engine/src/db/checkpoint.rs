@@ -63,7 +63,8 @@ impl Drop for DeletionGuard<'_> {
 }
 
 impl Db {
-    /// Makes a database at `path`, which must not exist, with what this one holds now.
+    /// Makes a database at `path`, which must not exist, in a directory that does, with what this
+    /// one holds now.
     ///
     /// Memtables are flushed first, so that writes without the log are in it too. Table files are
     /// shared by hard links, or copied where the filesystem cannot link.
@@ -332,6 +333,12 @@ fn staging_of(env: &Env, path: &Path) -> Result<PathBuf> {
     let mut name = name.to_os_string();
     name.push(".tmp");
     let staging = path.with_file_name(name);
+    if !env.fs.exists(parent_of(path))? {
+        // As RocksDB: a wrong path makes no directories.
+        let missing = std::io::Error::from_raw_os_error(2);
+        return Err(Error::io("While mkdir", &staging, &missing)
+            .with_hint("create the directory that is to hold the checkpoint"));
+    }
     if env.fs.exists(&staging)? {
         return Err(
             Error::invalid_argument("left over from a checkpoint that was interrupted")
@@ -388,11 +395,14 @@ fn in_place<R>(
             return Err(e);
         }
     };
-    match path.parent().filter(|p| !p.as_os_str().is_empty()) {
-        Some(parent) => env.fs.sync_dir(parent)?,
-        None => env.fs.sync_dir(Path::new("."))?,
-    }
+    env.fs.sync_dir(parent_of(path))?;
     Ok(made)
+}
+
+/// The directory that holds `path`.
+fn parent_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 /// Links what never changes, and copies the rest, into `target`.
