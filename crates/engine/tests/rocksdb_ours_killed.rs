@@ -11,7 +11,7 @@ use esker::{CompactRangeOptions, WriteBatch};
 use rocksdb_tools::settings::Settings;
 use rocksdb_tools::workload::{self, FAMILIES, Rng, Steps};
 use rocksdb_tools::{Content, Contents, Copy, Tally, Tools, say};
-use rocksdb_tools::{compare_ours, read_all, seeds, with_suffix};
+use rocksdb_tools::{compare_ours, is_misread, read_all, seeds, with_suffix};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -97,19 +97,6 @@ fn write_and_kill(seed: u64, dir: &Path, until: u64) -> u64 {
     acknowledged
 }
 
-/// Tells whether a compressed record has a fragment that fills a whole block. RocksDB before 8.0
-/// misreads what follows it: <https://github.com/facebook/rocksdb/pull/11198>.
-fn has_whole_block_of_compressed(log: &Path) -> bool {
-    const BLOCK: usize = 32 << 10;
-    const SET_COMPRESSION: u8 = 9;
-    const MIDDLES: [u8; 2] = [3, 7];
-    let bytes = std::fs::read(log).expect("a log");
-    let kind = |at: usize| bytes.get(at + 6).copied();
-    let mut blocks = (0..bytes.len()).step_by(BLOCK);
-    kind(0) == Some(SET_COMPRESSION)
-        && blocks.any(|at| kind(at).is_some_and(|kind| MIDDLES.contains(&kind)))
-}
-
 fn recovered_by_rocksdb(tools: Tools, dir: &Path) -> Contents {
     let families = FAMILIES.iter();
     families
@@ -135,7 +122,7 @@ fn what_a_killed_writer_leaves_is_one_state_for_both() {
             .sum();
         unflushed += usize::from(in_logs > 0);
         println!("{what}: {} logs of {in_logs} bytes", logs.len());
-        if logs.iter().any(|log| has_whole_block_of_compressed(log)) {
+        if logs.iter().any(|log| is_misread(log)) {
             println!("{what}: RocksDB 7.8 does not read such a record");
             continue;
         }

@@ -164,9 +164,45 @@ pub fn default_column(entity: &[u8]) -> Result<Option<Column<'_>>> {
         .filter(|c| c.name == DEFAULT_COLUMN))
 }
 
-/// Returns whether any column's value stands in a blob file.
-pub fn has_blob_column(entity: &[u8]) -> Result<bool> {
-    Ok(decode(entity)?.iter().any(|c| c.in_blob))
+/// Returns whether columns of an entity may have their values in blob files, by its version alone.
+pub fn may_be_split(entity: &[u8]) -> bool {
+    Reader::new(entity).varint32().is_ok_and(|v| v == VERSION_2)
+}
+
+/// Shows `each` the encoded blob index of every column whose value is in a blob file.
+pub fn blob_indexes(entity: &[u8], mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    if !may_be_split(entity) {
+        return Ok(());
+    }
+    let columns = decode(entity)?;
+    let mut split = columns.iter().filter(|c| c.in_blob);
+    split.try_for_each(|c| each(c.value))
+}
+
+/// Appends the entity with all values in place, as version 1: `read` puts the value of an encoded
+/// blob index into an empty buffer. False, and nothing appended, where no value is in a blob file.
+pub fn join_blobs(
+    entity: &[u8],
+    out: &mut Vec<u8>,
+    mut read: impl FnMut(&[u8], &mut Vec<u8>) -> Result<()>,
+) -> Result<bool> {
+    let mut values = Vec::new();
+    blob_indexes(entity, |index| {
+        let mut value = Vec::new();
+        read(index, &mut value)?;
+        values.push(value);
+        Ok(())
+    })?;
+    if values.is_empty() {
+        return Ok(false);
+    }
+    let mut columns = decode(entity)?;
+    let split = columns.iter_mut().filter(|c| c.in_blob);
+    for (column, value) in split.zip(&values) {
+        *column = Column::new(column.name, value);
+    }
+    encode(&columns, out)?;
+    Ok(true)
 }
 
 #[cfg(test)]

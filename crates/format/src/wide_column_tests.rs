@@ -32,11 +32,37 @@ fn version_two_is_read() {
             in_blob: true
         }
     );
-    assert!(has_blob_column(entity).expect("well formed"));
+    let mut indexes = Vec::new();
+    let note = |index: &[u8]| {
+        indexes.push(index.to_vec());
+        Ok(())
+    };
+    blob_indexes(entity, note).expect("well formed");
+    assert_eq!(indexes, [b"\x01\x0a\x47\x1c\x00"]);
     assert_eq!(default_column(entity).expect("well formed"), None);
     for cut in 0..entity.len() {
         assert!(decode(&entity[..cut]).is_err(), "cut at {cut}");
     }
+}
+
+#[test]
+fn values_in_blob_files_are_put_in_place() {
+    let split = b"\x02\x02\x02\x02\x02\x01\x11\x01\x01\x02\x05abxy\x01\x0a\x47\x1c\x00";
+    let mut whole = Vec::new();
+    let joined = join_blobs(split, &mut whole, |index, value| {
+        assert_eq!(index.len(), 5);
+        value.extend_from_slice(b"from a file");
+        Ok(())
+    });
+    assert!(joined.expect("well formed"));
+    let columns = [Column::new(b"a", b"xy"), Column::new(b"b", b"from a file")];
+    assert_eq!(decode(&whole).expect("well formed"), columns);
+    let nothing_to_read = |_: &[u8], _: &mut Vec<u8>| panic!("no value is in a file");
+    let mut out = Vec::new();
+    assert!(!join_blobs(&whole, &mut out, nothing_to_read).expect("well formed"));
+    assert_eq!((out.len(), may_be_split(&whole)), (0, false));
+    let failed = join_blobs(split, &mut out, |_, _| Err(Error::corruption("a bad file")));
+    assert_eq!((failed.is_err(), out.len()), (true, 0));
 }
 
 #[test]
@@ -77,5 +103,6 @@ proptest! {
     fn hostile_bytes_never_panic(version in 0..4u8, bytes: Vec<u8>) {
         let bytes = [&[version][..], &bytes].concat();
         let _ = decode(&bytes);
+        let _ = join_blobs(&bytes, &mut Vec::new(), |_, _| Ok(()));
     }
 }

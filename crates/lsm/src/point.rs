@@ -9,7 +9,7 @@
 //! Callers: Get, MultiGet, GetEntity. One resolver per key; not shared.
 
 use crate::merge_operator::{Base, MergeOperator, Operands, full_merge, missing_operator};
-use esker_format::{Seq, ValueType};
+use esker_format::{Seq, ValueType, wide_column};
 use esker_status::{Error, Result};
 use smallvec::SmallVec;
 
@@ -53,10 +53,39 @@ pub enum ResolvedPoint<V> {
     Entity(V),
     /// A plain value that a merge made.
     Merged(Vec<u8>),
-    /// An encoded wide-column entity that a merge made.
+    /// An encoded wide-column entity that a merge made, or that was put together.
     MergedEntity(Vec<u8>),
     /// The value is in a blob file: read it and call [`PendingBlob::complete`].
     Blob(PendingBlob<V>),
+    /// An entity that may have values in blob files: call [`SplitEntity::complete`].
+    SplitEntity(SplitEntity<V>),
+}
+
+/// An encoded entity, some of whose values may be in blob files, and the operands that wait for
+/// it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SplitEntity<V> {
+    entity: V,
+    operands: SmallVec<[V; 4]>,
+}
+
+impl<V: Payload> SplitEntity<V> {
+    /// The answer; `read` puts the value of an encoded blob index into an empty buffer.
+    pub fn complete(
+        self,
+        operator: Option<&dyn MergeOperator>,
+        key: &[u8],
+        read: impl FnMut(&[u8], &mut Vec<u8>) -> Result<()>,
+    ) -> Result<ResolvedPoint<V>> {
+        let mut whole = Vec::new();
+        if !wide_column::join_blobs(self.entity.as_ref(), &mut whole, read)? {
+            whole.extend_from_slice(self.entity.as_ref());
+        }
+        if self.operands.is_empty() {
+            return Ok(ResolvedPoint::MergedEntity(whole));
+        }
+        merge(operator, key, Base::Entity(&whole), &self.operands)
+    }
 }
 
 /// A blob index, and the operands that wait for the blob.
@@ -111,6 +140,15 @@ fn merge<V: Payload>(
         ValueType::WideColumnEntity => Ok(ResolvedPoint::MergedEntity(out)),
         _ => Ok(ResolvedPoint::Merged(out)),
     }
+}
+
+/// An entity with nothing to merge over it.
+fn entity<V: Payload>(entity: V) -> ResolvedPoint<V> {
+    if !wide_column::may_be_split(entity.as_ref()) {
+        return ResolvedPoint::Entity(entity);
+    }
+    let operands = SmallVec::new();
+    ResolvedPoint::SplitEntity(SplitEntity { entity, operands })
 }
 
 #[derive(Debug)]
@@ -271,7 +309,7 @@ impl<V: Payload> PointResolver<V> {
             BaseValue::Nothing => ResolvedPoint::Missing,
             BaseValue::Deleted => ResolvedPoint::Deleted,
             BaseValue::Value(v) => ResolvedPoint::Value(v),
-            BaseValue::Entity(v) => ResolvedPoint::Entity(v),
+            BaseValue::Entity(v) => entity(v),
             BaseValue::Blob(index) => ResolvedPoint::Blob(PendingBlob {
                 index,
                 operands: SmallVec::new(),
@@ -295,7 +333,7 @@ impl<V: Payload> PointResolver<V> {
             BaseValue::Nothing => ResolvedPoint::Missing,
             BaseValue::Deleted => ResolvedPoint::Deleted,
             BaseValue::Value(v) => ResolvedPoint::Value(v),
-            BaseValue::Entity(v) => ResolvedPoint::Entity(v),
+            BaseValue::Entity(v) => entity(v),
             BaseValue::Blob(index) => ResolvedPoint::Blob(PendingBlob {
                 index,
                 operands: SmallVec::new(),
@@ -311,18 +349,24 @@ impl<V: Payload> PointResolver<V> {
         let base = match &self.found {
             BaseValue::Nothing | BaseValue::Deleted => Base::None,
             BaseValue::Value(v) => Base::Value(v.as_ref()),
-            BaseValue::Entity(v) => Base::Entity(v.as_ref()),
-            BaseValue::Blob(_) => {
-                let BaseValue::Blob(index) = self.found else {
-                    return Ok(ResolvedPoint::Missing);
-                };
-                return Ok(ResolvedPoint::Blob(PendingBlob {
-                    index,
-                    operands: self.operands,
-                }));
+            BaseValue::Entity(v) if !wide_column::may_be_split(v.as_ref()) => {
+                Base::Entity(v.as_ref())
             }
+            BaseValue::Entity(_) | BaseValue::Blob(_) => return Ok(self.wait_for_blobs()),
         };
         merge(operator, key, base, &self.operands)
+    }
+
+    /// The answer whose operands wait for what is in blob files.
+    fn wait_for_blobs(self) -> ResolvedPoint<V> {
+        let operands = self.operands;
+        match self.found {
+            BaseValue::Entity(entity) => {
+                ResolvedPoint::SplitEntity(SplitEntity { entity, operands })
+            }
+            BaseValue::Blob(index) => ResolvedPoint::Blob(PendingBlob { index, operands }),
+            _ => ResolvedPoint::Missing,
+        }
     }
 }
 

@@ -6,10 +6,13 @@ mod support;
 mod trees;
 
 use esker_format::blob::BlobIndex;
+use esker_format::wide_column::{self, Column};
 use esker_format::{FileNo, InternalKey, KeyOrder, Level, ParsedKey, Seq, ValueType};
 use esker_lsm::compaction_stream::{CompactionStream, StreamOptions, ValueSink};
 use esker_lsm::edit::{TreeEdit, apply};
+use esker_lsm::merge_operator::{MergeOperator, StringAppend};
 use esker_lsm::plan::{Busy, CompactionReason};
+use esker_lsm::point::{PointResolver, ResolvedPoint};
 use esker_lsm::policy::ForcedBlobGc;
 use esker_lsm::tombstone::CompactionTombstones;
 use esker_lsm::version::{BlobFile, Version};
@@ -139,6 +142,65 @@ fn values_are_placed_by_size_and_by_file() -> Result<()> {
     );
     // Records are header, key and value; what stays in file 7 is none.
     assert_eq!(garbage, [(5, 3, 3 * 33 + 30), (8, 1, 63)]);
+    Ok(())
+}
+
+/// An entity of version 2 with a column `a` in place and a column `b` in a blob file.
+fn split_entity(a: &[u8], index: &[u8]) -> Vec<u8> {
+    let sizes = [a.len() as u8, index.len() as u8];
+    let head = [2, 2, 2, 2, 2, 0x01, 0x11, 1, 1, sizes[0], sizes[1]];
+    [&head, &b"ab"[..], a, index].concat()
+}
+
+#[test]
+fn entities_with_values_in_blob_files_keep_them_or_are_put_together() -> Result<()> {
+    use ValueType::{Deletion, WideColumnEntity as Entity};
+    let rows = [
+        ("a", 1, Entity, split_entity(b"in", &blob(5, 20))),
+        ("b", 2, Entity, split_entity(b"in", &blob(7, 30))),
+        ("c", 4, Deletion, Vec::new()),
+        ("c", 3, Entity, split_entity(b"in", &blob(7, 40))),
+    ];
+    let mut sink = Sink {
+        min: 10,
+        cutoff: 6,
+        put: Vec::new(),
+    };
+    let (out, garbage) = run(&rows, &KeyOrder::Bytewise, None, &mut sink)?;
+    assert_eq!(out.len(), 2);
+    let whole = [Column::new(b"a", b"in"), Column::new(b"b", &[b'5'; 20])];
+    assert_eq!(wide_column::decode(&out[0].2)?, whole);
+    assert_eq!(out[1], ("b".to_owned(), Entity, rows[1].3.clone()));
+    assert_eq!(garbage, [(5, 1, 33 + 20), (7, 1, 33 + 40)]);
+    Ok(())
+}
+
+#[test]
+fn a_merge_sees_all_columns_of_an_entity() -> Result<()> {
+    let entity = split_entity(b"in", &blob(5, 3));
+    let operator: &dyn MergeOperator = &StringAppend::new(b",");
+    let mut point = PointResolver::<Vec<u8>>::new();
+    point.feed(Seq(9), ValueType::Merge, Some(operator), || {
+        b"more".to_vec()
+    })?;
+    point.feed(Seq(1), ValueType::WideColumnEntity, Some(operator), || {
+        entity
+    })?;
+    let ResolvedPoint::SplitEntity(pending) = point.finish(Some(operator), b"k")? else {
+        panic!("a column is in a blob file");
+    };
+    let merged = pending.complete(Some(operator), b"k", |index, out| {
+        ByNumbers.blob(b"k", index, out)
+    })?;
+    let ResolvedPoint::MergedEntity(merged) = merged else {
+        panic!("the result is an entity: {merged:?}");
+    };
+    let columns = wide_column::decode(&merged)?;
+    assert_eq!(columns[0], Column::new(b"", b"more"));
+    assert_eq!(
+        columns[1..],
+        [Column::new(b"a", b"in"), Column::new(b"b", b"555")]
+    );
     Ok(())
 }
 

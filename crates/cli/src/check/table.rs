@@ -14,7 +14,7 @@ use esker_format::blob_refs::{self, BlobRefs};
 use esker_format::block::{Block, BlockCursor};
 use esker_format::edit::NewFile;
 use esker_format::file_name::{FileKind, table_name};
-use esker_format::{FileNo, KeyOrder, Level, ParsedKey, Seq, ValueType};
+use esker_format::{FileNo, KeyOrder, Level, ParsedKey, Seq, ValueType, wide_column};
 use esker_status::{Error, Result};
 use std::collections::HashMap;
 use std::path::Path;
@@ -259,6 +259,7 @@ impl<'a> Walk<'a> {
             }
             ValueType::Merge => self.counts.merges += 1,
             ValueType::BlobIndex => self.blob(key, value, offset),
+            ValueType::WideColumnEntity => self.entity(key, value, offset),
             ValueType::RangeDeletion => {
                 self.wrong("kind", offset, || {
                     format!("range deletion {key:?} among data")
@@ -329,6 +330,21 @@ impl<'a> Walk<'a> {
                 });
             }
             self.seq(t.seq, 0);
+        }
+    }
+
+    /// Reads the values of an entity that are in blob files.
+    fn entity(&mut self, key: ParsedKey<'_>, value: &[u8], offset: u64) {
+        let mut indexes = Vec::new();
+        let noted = wide_column::blob_indexes(value, |index| {
+            indexes.push(index.to_vec());
+            Ok(())
+        });
+        if let Err(e) = noted {
+            self.wrong("entity", offset, || format!("{key:?}: {}", e.message()));
+        }
+        for index in indexes {
+            self.blob(key, &index, offset);
         }
     }
 

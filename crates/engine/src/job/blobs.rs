@@ -22,9 +22,8 @@ use esker_format::blob::BlobIndex;
 use esker_format::blob_groups::{BlobGroup, BlobGroups, BlobTier};
 use esker_format::blob_refs::{self, BlobRefs};
 use esker_format::edit::BlobAddition;
-use esker_format::key::user_key;
-use esker_format::{Cursor, FileNo, Level, ValueType};
-use esker_lsm::compaction_stream::ValueSink;
+use esker_format::{Cursor, FileNo, Level};
+use esker_lsm::compaction_stream::{ValueSink, count_refs};
 use esker_lsm::edit::TreeEdit;
 use esker_lsm::file::FileMeta;
 use esker_lsm::version::{BlobFile, Version};
@@ -496,18 +495,9 @@ fn refs_of_table(
     let mut cursor = table.reader.cursor(&ReadContext::compaction(READAHEAD));
     cursor.seek_to_first();
     while cursor.valid() {
-        count_ref(&mut refs, cursor.key(), cursor.value())?;
+        count_refs(&mut refs, cursor.key(), cursor.value())?;
         cursor.next();
     }
     cursor.status()?;
     Ok(refs)
-}
-
-/// Adds the reference that an entry holds, if it holds one.
-pub(crate) fn count_ref(refs: &mut BlobRefs, key: &[u8], value: &[u8]) -> Result<()> {
-    let at = key.len().checked_sub(8);
-    if at.is_some_and(|at| key[at] == ValueType::BlobIndex as u8) {
-        refs.add(user_key(key).len(), &BlobIndex::decode(value)?);
-    }
-    Ok(())
 }

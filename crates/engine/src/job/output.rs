@@ -6,7 +6,7 @@
 //! [`discard`] removes them, which the caller does only when no MANIFEST can name them.
 
 use super::Step;
-use super::blobs::{BlobWriter, count_ref, output_file_options};
+use super::blobs::{BlobWriter, output_file_options};
 use crate::core::{Services, Trees};
 use crate::family::Family;
 use crate::observe::TableFileReason;
@@ -30,7 +30,7 @@ use esker_format::{
     Cursor, FileNo, InternalKey, KeyOrder, Level, RawTombstone, Seq, ValueType, blob_groups,
     blob_refs::{self, BlobRefs},
 };
-use esker_lsm::compaction_stream::CompactionStream;
+use esker_lsm::compaction_stream::{CompactionStream, count_refs};
 use esker_lsm::cutter::Cutter;
 use esker_lsm::file::{FileMeta, FileStats};
 use esker_lsm::plan::Plan;
@@ -388,7 +388,7 @@ impl Outputs {
         }
         open.last.clear();
         open.last.extend_from_slice(key);
-        count_ref(&mut open.refs, key, value)?;
+        count_refs(&mut open.refs, key, value)?;
         Ok(())
     }
 

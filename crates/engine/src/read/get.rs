@@ -427,6 +427,16 @@ impl PointRead<'_> {
                 let whole = pending.complete(operator, user, PinnedValue::of_blob(blob))?;
                 return self.complete(version, whole, operator, user);
             }
+            ResolvedPoint::SplitEntity(pending) => {
+                let source = self.blob_source(version);
+                let read = |index: &[u8], value: &mut Vec<u8>| {
+                    let blob = self.core.blobs.read(&source, user, index, None)?;
+                    value.extend_from_slice(&PinnedValue::of_blob(blob));
+                    Ok(())
+                };
+                let whole = pending.complete(operator, user, read)?;
+                return self.complete(version, whole, operator, user);
+            }
         })
     }
 

@@ -1,9 +1,9 @@
 //! The bounds of a table or of what will be one: keys, sequences, references to
 //! blob files.
 
-use crate::job::blobs::count_ref;
 use esker_format::blob_refs::BlobRefs;
 use esker_format::{InternalKey, KeyOrder, RawTombstone, Seq, ValueType, key};
+use esker_lsm::compaction_stream::count_refs;
 use esker_lsm::file::FileMeta;
 use esker_status::{Error, Result};
 
@@ -24,7 +24,7 @@ impl Extent {
 
     /// Takes note of one entry.
     pub(super) fn add(&mut self, internal: &[u8], value: &[u8]) -> Result<()> {
-        count_ref(&mut self.refs, internal, value)?;
+        count_refs(&mut self.refs, internal, value)?;
         if self.first.is_none() {
             self.first = Some(InternalKey::from_encoded(internal)?);
         }

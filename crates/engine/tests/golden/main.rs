@@ -189,3 +189,43 @@ fn every_golden_database_reads_the_same_before_and_after_compaction() {
         failed.join("\n")
     );
 }
+
+/// RocksDB 11 puts large columns of entities into blob files.
+#[test]
+fn columns_in_blob_files_are_read_and_outlive_compactions() -> Result<()> {
+    let Some(golden) = GoldenSet::find() else {
+        return Ok(());
+    };
+    for expected in golden.expected() {
+        if !expected.database.starts_with("wide") {
+            continue;
+        }
+        let copy = copy_of(&golden.database(&expected.version, &expected.database));
+        let columns = |db: &Db| -> Result<Vec<_>> {
+            let family = db.default_family_handle();
+            let mut keys = Vec::new();
+            let mut it = db.iter();
+            it.seek_to_first();
+            while it.valid() {
+                keys.push(it.key().to_vec());
+                it.next();
+            }
+            it.status()?;
+            keys.iter()
+                .map(|key| db.get_entity_columns(&family, key))
+                .collect()
+        };
+        for options in ["enable_blob_files=true", ""] {
+            let db = Db::open(copy.path(), esker::Options::new().set_all(options)?)?;
+            let before = columns(&db)?;
+            compact(&db)?;
+            let after = columns(&db)?;
+            assert_eq!(before, after, "{}, {options}", expected.database);
+            let largest = before.iter().flatten().flatten().map(|c| c.1.len()).max();
+            let is_split = expected.database == "wide2";
+            assert!(!is_split || largest >= Some(100), "{largest:?}");
+            db.close()?;
+        }
+    }
+    Ok(())
+}

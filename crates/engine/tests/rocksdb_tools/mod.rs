@@ -255,6 +255,19 @@ impl Tools {
     }
 }
 
+/// Tells whether RocksDB before 8.0 misreads a log: a compressed record has a fragment that fills a
+/// whole block: <https://github.com/facebook/rocksdb/pull/11198>.
+pub(crate) fn is_misread(log: &Path) -> bool {
+    const BLOCK: usize = 32 << 10;
+    const SET_COMPRESSION: u8 = 9;
+    const MIDDLES: [u8; 2] = [3, 7];
+    let bytes = std::fs::read(log).expect("a log");
+    let kind = |at: usize| bytes.get(at + 6).copied();
+    let mut blocks = (0..bytes.len()).step_by(BLOCK);
+    kind(0) == Some(SET_COMPRESSION)
+        && blocks.any(|at| kind(at).is_some_and(|kind| MIDDLES.contains(&kind)))
+}
+
 fn tail(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(4000)..]).into_owned()
 }

@@ -9,7 +9,7 @@ use super::stream::{CompactionStream, ValueAt};
 use esker_format::blob::BlobIndex;
 use esker_format::blob_refs::BlobRefs;
 use esker_format::key::user_key;
-use esker_format::{Cursor, FileNo, ValueType};
+use esker_format::{Cursor, FileNo, ValueType, wide_column};
 use esker_status::Result;
 use esker_status::seeded::{Bug, seeded};
 use std::sync::Arc;
@@ -24,17 +24,77 @@ pub trait ValueSink {
     fn put(&mut self, user_key: &[u8], value: &[u8], index: &mut Vec<u8>) -> Result<()>;
 }
 
+/// Adds the references to blob files that an entry with an internal key holds.
+pub fn count_refs(refs: &mut BlobRefs, key: &[u8], value: &[u8]) -> Result<()> {
+    const BLOB: u8 = ValueType::BlobIndex as u8;
+    const ENTITY: u8 = ValueType::WideColumnEntity as u8;
+    match key.len().checked_sub(8).map(|at| key[at]) {
+        Some(BLOB) => refs.add(user_key(key).len(), &BlobIndex::decode(value)?),
+        Some(ENTITY) => wide_column::blob_indexes(value, |index| {
+            refs.add(user_key(key).len(), &BlobIndex::decode(index)?);
+            Ok(())
+        })?,
+        _ => {}
+    }
+    Ok(())
+}
+
 impl<C: Cursor> CompactionStream<'_, C> {
     /// Decides where the value of the current entry is to be: large ones go to `sink`, those of
     /// blob files that `sink` leaves are read and placed anew. To be called once for each entry
-    /// that is written, before key and value are taken. Entities stay as they are.
+    /// that is written, before key and value are taken. An entity is put together where one of its
+    /// values leaves its blob file; else it stays as it is.
     #[inline]
     pub fn place_value(&mut self, sink: &mut dyn ValueSink) -> Result<()> {
         match self.kind {
             ValueType::Value if sink.takes(self.value().len()) => self.put_away(sink),
             ValueType::BlobIndex => self.place_blob(sink),
+            ValueType::WideColumnEntity => self.place_entity(sink),
             _ => Ok(()),
         }
+    }
+
+    fn place_entity(&mut self, sink: &mut dyn ValueSink) -> Result<()> {
+        let (mut leaves, mut refs) = (false, Vec::new());
+        wide_column::blob_indexes(self.value(), |index| {
+            let index = BlobIndex::decode(index)?;
+            leaves |= index.file().is_some_and(|file| sink.leaves(file));
+            refs.push(index);
+            Ok(())
+        })?;
+        if leaves {
+            let mut whole = std::mem::take(&mut self.blob_buf);
+            let joined = self.join_entity(self.value(), &mut whole);
+            self.blob_buf = whole;
+            let (count, bytes) = joined?;
+            self.counters.num_blobs_read += count;
+            self.counters.total_blob_bytes_read += bytes;
+            self.value_at = ValueAt::Blob;
+            return Ok(());
+        }
+        let key_len = self.user_key().len();
+        if let Some(flow) = &mut self.blob_flow {
+            refs.iter()
+                .for_each(|index| flow.passed.add(key_len, index));
+        }
+        Ok(())
+    }
+
+    /// Replaces `out` by an entity of the current key with all its values in place. Returns how
+    /// many were read from blob files, and their bytes; where none was, `out` is the entity itself.
+    pub(super) fn join_entity(&self, entity: &[u8], out: &mut Vec<u8>) -> Result<(u64, u64)> {
+        let (mut count, mut bytes) = (0, 0);
+        out.clear();
+        let joined = wide_column::join_blobs(entity, out, |index, value| {
+            self.options.resolver.blob(self.bare_key(), index, value)?;
+            count += 1;
+            bytes += value.len() as u64;
+            Ok(())
+        })?;
+        if !joined {
+            out.extend_from_slice(entity);
+        }
+        Ok((count, bytes))
     }
 
     fn put_away(&mut self, sink: &mut dyn ValueSink) -> Result<()> {
@@ -89,24 +149,13 @@ impl<C: Cursor> CompactionStream<'_, C> {
         Ok(())
     }
 
-    /// Counts the reference of the entry that the input leaves.
+    /// Counts the references of the entry that the input leaves.
     pub(super) fn count_blob(&mut self) {
-        let (key, value) = (self.input.key(), self.input.value());
-        let is_blob = key
-            .len()
-            .checked_sub(8)
-            .is_some_and(|at| key[at] == ValueType::BlobIndex as u8);
-        if !is_blob {
+        let Some(flow) = &mut self.blob_flow else {
             return;
-        }
-        match BlobIndex::decode(value) {
-            Ok(index) => {
-                let key_len = user_key(key).len();
-                if let Some(flow) = &mut self.blob_flow {
-                    flow.read.add(key_len, &index);
-                }
-            }
-            Err(e) => self.fail(e),
+        };
+        if let Err(e) = count_refs(&mut flow.read, self.input.key(), self.input.value()) {
+            self.fail(e);
         }
     }
 

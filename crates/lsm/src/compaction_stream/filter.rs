@@ -26,12 +26,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
         self.value_buf.clear();
         let decision = match self.kind {
             ValueType::BlobIndex => self.filter_blob(filter.as_ref())?,
-            ValueType::WideColumnEntity => filter.filter(
-                level,
-                user,
-                FilterValue::Entity(self.input.value()),
-                &mut self.value_buf,
-            ),
+            ValueType::WideColumnEntity => self.filter_entity(filter.as_ref())?,
             _ => filter.filter(
                 level,
                 user,
@@ -56,6 +51,16 @@ impl<C: Cursor> CompactionStream<'_, C> {
         self.counters.total_blob_bytes_read += blob.len() as u64;
         self.value_buf.clear();
         Ok(filter.filter(level, user, FilterValue::Value(&blob), &mut self.value_buf))
+    }
+
+    fn filter_entity(&mut self, filter: &dyn CompactionFilter) -> Result<Decision> {
+        let mut whole = Vec::new();
+        let (count, bytes) = self.join_entity(self.input.value(), &mut whole)?;
+        self.counters.num_blobs_read += count;
+        self.counters.total_blob_bytes_read += bytes;
+        let (level, user) = (self.options.level.0, user_key(&self.current_key));
+        let entity = FilterValue::Entity(&whole);
+        Ok(filter.filter(level, user, entity, &mut self.value_buf))
     }
 
     fn apply_decision(&mut self, decision: Decision) -> Result<bool> {

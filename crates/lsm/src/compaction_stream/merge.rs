@@ -137,8 +137,17 @@ impl<C: Cursor> CompactionStream<'_, C> {
         let value = self.input.value();
         self.merge.base.clear();
         let kind = match kind {
-            ValueType::Value | ValueType::WideColumnEntity => {
+            ValueType::Value => {
                 self.merge.base.extend_from_slice(value);
+                kind
+            }
+            ValueType::WideColumnEntity => {
+                let mut base = std::mem::take(&mut self.merge.base);
+                let joined = self.join_entity(value, &mut base);
+                self.merge.base = base;
+                let (count, bytes) = joined?;
+                self.counters.num_blobs_read += count;
+                self.counters.total_blob_bytes_read += bytes;
                 kind
             }
             ValueType::ValuePreferredSeqno => {

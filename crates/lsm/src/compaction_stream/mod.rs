@@ -33,5 +33,5 @@ mod operands;
 mod rules;
 mod stream;
 
-pub use blobs::ValueSink;
+pub use blobs::{ValueSink, count_refs};
 pub use stream::{CompactionStream, KeyProbe, StreamCounters, StreamOptions};

@@ -7,7 +7,7 @@ use crate::merge_operator::MergeOperator;
 use crate::tombstone::CompactionTombstones;
 use crate::visible::{NoBlobs, ValueResolver};
 use esker_format::key::{TRAILER_LEN, append_internal, pack, seq_of, user_key};
-use esker_format::{Cursor, KeyOrder, Level, Seq, ValueType, timestamp};
+use esker_format::{Cursor, KeyOrder, Level, Seq, ValueType, timestamp, wide_column};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
 use std::sync::Arc;
@@ -459,12 +459,18 @@ impl<'a, C: Cursor> CompactionStream<'a, C> {
             && self.seq <= self.earliest_snapshot
             && self.seq <= self.options.preserve_seqno_after
             // A blob's record has the whole key, timestamp and all.
-            && (self.ts == 0 || self.is_old && self.kind != ValueType::BlobIndex)
+            && (self.ts == 0 || self.is_old && !self.has_blobs())
         {
             self.zero_timestamp();
             self.set_trailer(Seq::ZERO, self.kind);
             self.last_key_seq_zeroed = true;
         }
+    }
+
+    /// Returns whether the current entry may refer to blob files.
+    fn has_blobs(&self) -> bool {
+        self.kind == ValueType::BlobIndex
+            || self.kind == ValueType::WideColumnEntity && wide_column::may_be_split(self.value())
     }
 
     /// Returns whether nothing older than the output can exist for the key.

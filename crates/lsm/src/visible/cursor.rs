@@ -533,17 +533,20 @@ impl<C: Cursor> VisibleCursor<C> {
         Ok(())
     }
 
-    /// The default column of `saved_entity` into `saved_value`.
+    /// Puts values of `saved_entity` that are in blob files in place, and its default column into
+    /// `saved_value`.
     fn settle_entity(&mut self) -> Result<()> {
+        let bare = &self.saved_key[..self.saved_key.len().saturating_sub(self.ts)];
+        let options = &mut self.options;
+        let mut whole = Vec::new();
+        if wide_column::join_blobs(&self.saved_entity, &mut whole, |index, out| {
+            options.blob(bare, index, out)
+        })? {
+            self.saved_entity = whole;
+        }
         self.saved_value.clear();
         if let Some(column) = wide_column::default_column(&self.saved_entity)? {
-            if column.in_blob {
-                let bare = &self.saved_key[..self.saved_key.len().saturating_sub(self.ts)];
-                self.options
-                    .blob(bare, column.value, &mut self.saved_value)?;
-            } else {
-                self.saved_value.extend_from_slice(column.value);
-            }
+            self.saved_value.extend_from_slice(column.value);
         }
         Ok(())
     }
