@@ -368,12 +368,25 @@ fn entities() -> Vec<Seed> {
 
 fn entity(input: &[u8]) {
     let default = wide_column::default_column(input);
-    let blob = wide_column::has_blob_column(input);
+    let mut whole = Vec::new();
+    let joined = wide_column::join_blobs(input, &mut whole, |index, value| {
+        value.extend_from_slice(index);
+        Ok(())
+    });
     let Ok(columns) = wide_column::decode(input) else {
-        assert!(default.is_err() && blob.is_err());
+        assert!(default.is_err() && !joined.is_ok_and(|joined| joined));
         return;
     };
     assert!(columns.windows(2).all(|w| w[0].name < w[1].name));
+    let is_split = columns.iter().any(|c| c.in_blob);
+    assert_eq!(joined.ok(), Some(is_split));
+    if is_split {
+        let whole = wide_column::decode(&whole).expect("what was just encoded");
+        let values = |columns: &[Column<'_>]| -> Vec<_> {
+            columns.iter().map(|c| c.value.to_vec()).collect()
+        };
+        assert_eq!(values(&whole), values(&columns));
+    }
     let mut again = Vec::new();
     if wide_column::encode(&columns, &mut again).is_ok() {
         same_again(&columns, wide_column::decode(&again));
