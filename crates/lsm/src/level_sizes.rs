@@ -34,7 +34,7 @@
 //! batch. When writers rest, the trigger is as it was set, so that readers find few tables; the
 //! sizes stay, so that nothing is moved for it. Values in blob files are moved out of the oldest
 //! ones by each batch, however few keys it brings: there level 0 may hold as many memtables as
-//! [`BLOB_SHARE`] of these values fill, unless space is bounded.
+//! `BLOB_SHARE` of these values fill, unless space is bounded.
 //!
 //! **Hysteresis.** A different number of levels must be cheaper by `CHANGE_GAIN` than the one that
 //! is there.
