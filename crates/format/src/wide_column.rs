@@ -186,17 +186,19 @@ pub fn join_blobs(
     out: &mut Vec<u8>,
     mut read: impl FnMut(&[u8], &mut Vec<u8>) -> Result<()>,
 ) -> Result<bool> {
-    let mut values = Vec::new();
-    blob_indexes(entity, |index| {
-        let mut value = Vec::new();
-        read(index, &mut value)?;
-        values.push(value);
-        Ok(())
-    })?;
-    if values.is_empty() {
+    if !may_be_split(entity) {
         return Ok(false);
     }
     let mut columns = decode(entity)?;
+    let mut values = Vec::new();
+    for column in columns.iter().filter(|c| c.in_blob) {
+        let mut value = Vec::new();
+        read(column.value, &mut value)?;
+        values.push(value);
+    }
+    if values.is_empty() {
+        return Ok(false);
+    }
     let split = columns.iter_mut().filter(|c| c.in_blob);
     for (column, value) in split.zip(&values) {
         *column = Column::new(column.name, value);

@@ -66,9 +66,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
             let mut whole = std::mem::take(&mut self.blob_buf);
             let joined = self.join_entity(self.value(), &mut whole);
             self.blob_buf = whole;
-            let (count, bytes) = joined?;
-            self.counters.num_blobs_read += count;
-            self.counters.total_blob_bytes_read += bytes;
+            self.count_reads(joined?);
             self.value_at = ValueAt::Blob;
             return Ok(());
         }
@@ -78,6 +76,12 @@ impl<C: Cursor> CompactionStream<'_, C> {
                 .for_each(|index| flow.passed.add(key_len, index));
         }
         Ok(())
+    }
+
+    /// Counts values that were read from blob files, and their bytes.
+    pub(super) fn count_reads(&mut self, (count, bytes): (u64, u64)) {
+        self.counters.num_blobs_read += count;
+        self.counters.total_blob_bytes_read += bytes;
     }
 
     /// Replaces `out` by an entity of the current key with all its values in place. Returns how
@@ -132,8 +136,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
         self.blob_buf = value;
         read?;
         let bytes = self.blob_buf.len() as u64;
-        self.counters.num_blobs_read += 1;
-        self.counters.total_blob_bytes_read += bytes;
+        self.count_reads((1, bytes));
         self.set_trailer(self.seq, ValueType::Value);
         self.value_at = ValueAt::Blob;
         if sink.takes(self.blob_buf.len()) {

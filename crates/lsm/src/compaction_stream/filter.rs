@@ -47,17 +47,16 @@ impl<C: Cursor> CompactionStream<'_, C> {
         self.options
             .resolver
             .blob(self.bare_key(), self.input.value(), &mut blob)?;
-        self.counters.num_blobs_read += 1;
-        self.counters.total_blob_bytes_read += blob.len() as u64;
+        self.count_reads((1, blob.len() as u64));
         self.value_buf.clear();
+        let user = user_key(&self.current_key);
         Ok(filter.filter(level, user, FilterValue::Value(&blob), &mut self.value_buf))
     }
 
     fn filter_entity(&mut self, filter: &dyn CompactionFilter) -> Result<Decision> {
         let mut whole = Vec::new();
-        let (count, bytes) = self.join_entity(self.input.value(), &mut whole)?;
-        self.counters.num_blobs_read += count;
-        self.counters.total_blob_bytes_read += bytes;
+        let read = self.join_entity(self.input.value(), &mut whole)?;
+        self.count_reads(read);
         let (level, user) = (self.options.level.0, user_key(&self.current_key));
         let entity = FilterValue::Entity(&whole);
         Ok(filter.filter(level, user, entity, &mut self.value_buf))

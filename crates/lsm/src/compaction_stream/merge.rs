@@ -145,9 +145,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
                 let mut base = std::mem::take(&mut self.merge.base);
                 let joined = self.join_entity(value, &mut base);
                 self.merge.base = base;
-                let (count, bytes) = joined?;
-                self.counters.num_blobs_read += count;
-                self.counters.total_blob_bytes_read += bytes;
+                self.count_reads(joined?);
                 kind
             }
             ValueType::ValuePreferredSeqno => {
@@ -162,8 +160,7 @@ impl<C: Cursor> CompactionStream<'_, C> {
                 self.options
                     .resolver
                     .blob(bare, value, &mut self.merge.base)?;
-                self.counters.num_blobs_read += 1;
-                self.counters.total_blob_bytes_read += self.merge.base.len() as u64;
+                self.count_reads((1, self.merge.base.len() as u64));
                 ValueType::Value
             }
             ValueType::RangeDeletion => {
