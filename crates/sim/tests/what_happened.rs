@@ -519,6 +519,9 @@ fn a_backup_went_with_the_name_of_its_new_directory() {
     engine
         .restore_db_from_backup(id, home, home, &RestoreOptions::default())
         .expect("restores");
+    let kept = env(&disk).fs;
+    kept.create_dir_all(Path::new("/kept")).expect("makes");
+    kept.sync_dir(Path::new("/")).expect("syncs");
     db.checkpoint("/kept/checkpoint").expect("makes");
     let left = cut(&disk, Variant::Lost);
     let engine = backups(&left).expect("opens");
