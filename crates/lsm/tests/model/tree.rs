@@ -237,7 +237,7 @@ impl Model {
     }
 
     /// Tables and what running merges will write stay within the bound, unless nothing else runs.
-    /// Lets the bound grow with what a merge of the oldest run writes: that is alive.
+    /// Lets the bound grow with what a merge into the oldest run adds to it: that is alive.
     fn check_space(&self, plan: &Plan) {
         let options = &self.policy.compaction_options_universal;
         let percent = u64::from(options.max_peak_size_amplification_percent);
@@ -254,9 +254,14 @@ impl Model {
         let (mut peak, mut alive) = (self.version.bytes(), 0);
         for (merge, at_start) in running.chain([(plan, self.version.clone())]) {
             if merge.kind == PlanKind::Merge {
-                let written = ENTRY_BYTES * self.kept(merge, at_start).len() as u64;
+                let written = ENTRY_BYTES * self.kept(merge, at_start.clone()).len() as u64;
                 peak += written;
-                alive = alive.max(if merge.bottommost { written } else { 0 });
+                if merge.bottommost {
+                    let replaced = merge.files().filter(|(l, _)| *l == merge.output_level);
+                    let replaced: u64 = replaced.map(|(_, f)| f.size).sum();
+                    let oldest = at_start.level(merge.output_level).bytes();
+                    alive = alive.max(oldest - replaced + written);
+                }
             }
         }
         let level0 = self.version.level(Level::L0).files().iter().map(|f| f.size);
