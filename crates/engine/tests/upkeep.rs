@@ -476,6 +476,36 @@ fn a_checkpoint_flushes_when_the_logs_are_large() -> Result<()> {
 }
 
 #[test]
+fn a_checkpoint_replaces_one_that_was_interrupted() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path().join("db"), options())?;
+    db.put("key", "value")?;
+    let (to, staging) = (dir.path().join("copy"), dir.path().join("copy.tmp"));
+    let leave = |names: &[&str]| {
+        fs::create_dir(&staging).expect("makes");
+        for name in names {
+            fs::write(staging.join(name), "part").expect("writes");
+        }
+    };
+    for other in ["CURRENT", "LOCK", "notes.txt"] {
+        leave(&["000007.sst", "000009.blob", other]);
+        let refused = db.checkpoint(&to);
+        let refused = refused.expect_err("it may be whole, or another's");
+        assert!(refused.to_string().contains(other), "{refused}");
+        assert_eq!(fs::read_dir(&staging).expect("lists").count(), 3);
+        fs::remove_dir_all(&staging).expect("removes");
+    }
+    leave(&["000007.sst", "000009.blob", "000008.log", "000010.dbtmp"]);
+    fs::write(staging.join("MANIFEST-000005"), "part").expect("writes");
+    db.checkpoint(&to)?;
+    assert!(!staging.exists());
+    assert!(!to.join("000009.blob").exists());
+    let copy = Db::open(&to, Options::new())?;
+    assert_eq!(copy.get("key")?, Some(b"value".to_vec()));
+    Ok(())
+}
+
+#[test]
 fn a_checkpoint_holds_the_moment_and_shares_tables() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");
     let (from, to) = (dir.path().join("db"), dir.path().join("copy"));

@@ -534,6 +534,37 @@ fn a_backup_went_with_the_name_of_its_new_directory() {
 }
 
 #[test]
+fn a_checkpoint_that_a_crash_interrupted_was_in_the_way_of_the_next() {
+    let disk = disk();
+    let db = open(&disk);
+    db.put("first", "1").expect("writes");
+    db.flush().expect("flushes");
+    let before = disk.log().ops.len();
+    db.checkpoint("/copy").expect("makes");
+    let log = disk.log();
+    let (mut replaced, mut whole) = (0, 0);
+    for at in before..=log.ops.len() {
+        for variant in [Variant::Kept, Variant::Lost, Variant::Mixed] {
+            let left = SimFs::from_image(Point::at(&log, at).state(variant, at as u64));
+            let has = |path: &str| left.exists(Path::new(path)).expect("looks");
+            let (is_left, may_be_whole) = (has("/copy.tmp"), has("/copy.tmp/CURRENT"));
+            if !has("/copy") {
+                match open(&left).checkpoint("/copy") {
+                    Ok(_) => replaced += u32::from(is_left && !may_be_whole),
+                    Err(e) => assert!(may_be_whole, "{at} {variant:?}: {e}"),
+                }
+                whole += u32::from(may_be_whole);
+            }
+            if has("/copy") {
+                let copy = Db::open("/copy", options(&left)).expect("it is whole");
+                assert!(value(&copy, "first").is_some(), "{at} {variant:?}");
+            }
+        }
+    }
+    assert!(replaced > 3 && whole > 0, "{replaced} {whole}");
+}
+
+#[test]
 fn an_image_lists_what_names_lead_to() {
     let empty = Image::default();
     assert!(empty.list().is_empty());

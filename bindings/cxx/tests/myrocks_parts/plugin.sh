@@ -12,6 +12,7 @@ clean_up() {
     if [ -n "$temporary" ]; then rm -rf "$temporary"; fi
 }
 trap clean_up EXIT
+. bindings/cxx/tests/debian.sh
 
 skip() {
     echo "$1: MyRocks is not tested"
@@ -27,17 +28,6 @@ option() {
         --keep) work=${2:?$usage} ;;
         *) echo "$usage" >&2; exit 2 ;;
     esac
-}
-
-# apt with its own lists, so that the system's stay as they are.
-apt() {
-    local key=/usr/share/keyrings/debian-archive-keyring.gpg kind
-    mkdir -p "$work/lists/partial"
-    for kind in deb deb-src; do
-        echo "$kind [signed-by=$key] http://deb.debian.org/debian bookworm main"
-    done >"$work/sources.list"
-    apt-get -q -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=- \
-        -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" -o APT::Sandbox::User= "$@"
 }
 
 # unpack TREE PACKAGE ...: downloads packages and unpacks them into TREE; once for each set.

@@ -143,10 +143,7 @@ impl Compressor {
 
     /// Replaces `out` by the stored form of `raw`, however large it is (blob values).
     pub fn compress_always(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let room = raw
-            .len()
-            .saturating_add(raw.len() / 64)
-            .saturating_add(1024);
+        let room = raw.len().saturating_add(raw.len() / 8).saturating_add(1024);
         if self.compress_within(raw, out, room)? {
             Ok(())
         } else {

@@ -12,7 +12,7 @@ pub struct CompressionOptions {
     pub window_bits: i32,
     /// The codec's level. For LZ4 a negative level is the acceleration.
     pub level: i32,
-    /// Zlib's strategy; only 0 is supported.
+    /// Zlib's strategy, a hint without effect: any block is read alike.
     pub strategy: i32,
     /// The largest dictionary in bytes; 0 for none.
     pub max_dict_bytes: u32,

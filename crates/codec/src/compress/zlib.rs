@@ -30,10 +30,6 @@ pub(super) fn state(options: &CompressionOptions) -> Result<Compress> {
             Error::invalid_argument(message).with_hint("set window_bits between -14 and -9")
         );
     }
-    if options.strategy != 0 {
-        let message = format!("zlib strategy {} is not supported", options.strategy);
-        return Err(Error::not_supported(message).with_hint("set strategy to 0"));
-    }
     Ok(Compress::new_with_window_bits(
         level,
         false,
@@ -42,6 +38,9 @@ pub(super) fn state(options: &CompressionOptions) -> Result<Compress> {
 }
 
 /// Appends `raw` compressed to at most `room` bytes; `false` when it does not fit.
+///
+/// Each stream is completed: what `zlib-rs` holds back of one that is not survives its reset, and
+/// after some of them it panics.
 pub(super) fn compress(
     state: &mut Compress,
     dict: Option<&Dictionary>,
@@ -55,12 +54,18 @@ pub(super) fn compress(
         state.set_dictionary(dict.as_bytes()).map_err(refuse)?;
     }
     let at = out.len();
-    out.resize(at + room, 0);
+    // Level 1 writes nine bits for a byte at worst, the others stored blocks.
+    let largest = raw.len().saturating_add(raw.len() / 8).saturating_add(1024);
+    out.resize(at.saturating_add(largest), 0);
     let status = state
         .compress(raw, &mut out[at..], FlushCompress::Finish)
         .map_err(refuse)?;
-    out.truncate(at + state.total_out() as usize);
-    Ok(status == Status::StreamEnd)
+    if status != Status::StreamEnd {
+        return Err(Error::invalid_argument("zlib did not end a stream"));
+    }
+    let size = state.total_out() as usize;
+    out.truncate(at + size);
+    Ok(size <= room)
 }
 
 /// Replaces the empty `out` by the `size` raw bytes of `body`.

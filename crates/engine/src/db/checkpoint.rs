@@ -340,13 +340,30 @@ fn staging_of(env: &Env, path: &Path) -> Result<PathBuf> {
             .with_hint("create the directory that is to hold the checkpoint"));
     }
     if env.fs.exists(&staging)? {
-        return Err(
-            Error::invalid_argument("left over from a checkpoint that was interrupted")
-                .with_file(staging)
-                .with_hint("remove the directory and try again"),
-        );
+        clear_unfinished(env, &staging)?;
     }
     Ok(staging)
+}
+
+/// Removes what a checkpoint or export left that was interrupted. CURRENT comes last, so a directory
+/// that has one may be whole; it stays, and so does one with anything that no checkpoint writes.
+fn clear_unfinished(env: &Env, staging: &Path) -> Result<()> {
+    let entries = env.fs.read_dir(staging)?;
+    let is_part = |name: &str| {
+        use FileKind::{Blob, Manifest, Options, Table, Temp, Wal};
+        let kind = parse_file_name(name).map(|(kind, _)| kind);
+        matches!(kind, Some(Blob | Manifest | Options | Table | Temp | Wal))
+    };
+    if let Some(other) = entries.iter().find(|e| !is_part(&e.name)) {
+        let cause = format!("`{}` is no part of an unfinished checkpoint", other.name);
+        return Err(Error::invalid_argument(cause)
+            .with_file(staging)
+            .with_hint("remove the directory and try again"));
+    }
+    for entry in &entries {
+        env.fs.remove_file(&staging.join(&entry.name))?;
+    }
+    env.fs.remove_dir(staging)
 }
 
 /// Makes the checkpoint under the name `staging` and renames it to `path`, when it can be opened

@@ -14,7 +14,7 @@ option_table! {
     /// The codec's level; 32767 stands for its own default.
     level: i32 = 32767, Live, Compression, Both, AnyTime;
     /// zlib's strategy.
-    strategy: i32 = 0, Live, Compression, Both, AnyTime;
+    strategy: i32 = 0, Accepted("a hint to zlib; any block is read alike"), Compression, Both, AnyTime;
     /// Largest dictionary stored in each file; 0 for none.
     max_dict_bytes: u32 = 0, Live, Compression, Both, AnyTime;
     /// Bytes of samples that zstd's trainer sees; 0 takes samples as the dictionary.
