@@ -46,7 +46,7 @@ impl Engine {
             Codec::Snappy => Engine::Snappy(Box::new(snap::raw::Encoder::new())),
             #[cfg(feature = "zlib")]
             Codec::Zlib => Engine::Zlib {
-                state: Box::new(super::zlib::state(options)?),
+                state: Box::new(super::zlib::state(options)),
                 dict: dict.cloned(),
             },
             #[cfg(feature = "bzip2")]

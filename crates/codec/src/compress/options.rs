@@ -8,7 +8,7 @@ pub const DEFAULT_LEVEL: i32 = 32767;
 /// RocksDB's `CompressionOptions`, as far as they shape bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressionOptions {
-    /// Zlib: minus the base-2 logarithm of the window, -9 to -14.
+    /// Zlib: minus the base-2 logarithm of the window, -9 to -14; others mean the nearest of these.
     pub window_bits: i32,
     /// The codec's level. For LZ4 a negative level is the acceleration.
     pub level: i32,

@@ -265,7 +265,7 @@ fn zstd_dictionaries_can_be_trained_and_finalized() {
 }
 
 #[test]
-fn levels_and_options_are_followed_or_refused() {
+fn levels_and_options_are_followed_or_near() {
     let block = text(50_000, 3);
     let size = |codec, options| {
         let mut out = Vec::new();
@@ -298,18 +298,20 @@ fn levels_and_options_are_followed_or_refused() {
         ..at(6)
     };
     assert_eq!(size(Codec::Zlib, hinted), size(Codec::Zlib, at(6)));
-    for refused in [
-        CompressionOptions {
-            window_bits: 15,
-            ..at(6)
-        },
-        CompressionOptions {
-            window_bits: -15,
-            ..at(6)
-        },
-        at(10),
+    let window = |bits| CompressionOptions {
+        window_bits: bits,
+        ..at(6)
+    };
+    for (other, nearest) in [
+        (at(12), at(9)),
+        (at(-5), at(6)),
+        (window(15), window(-14)),
+        (window(-15), window(-14)),
+        (window(0), window(-14)),
+        (window(i32::MIN), window(-14)),
+        (window(-8), window(-9)),
     ] {
-        assert!(Compressor::new(Codec::Zlib, refused, None).is_err());
+        assert_eq!(size(Codec::Zlib, other), size(Codec::Zlib, nearest));
     }
     assert!(Compressor::new(Codec::Xpress, at(1), None).is_err());
     let never = CompressionOptions {

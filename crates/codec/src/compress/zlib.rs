@@ -10,31 +10,18 @@ thread_local! {
     static STATE: RefCell<Decompress> = RefCell::new(Decompress::new_with_window_bits(false, 15));
 }
 
-/// A compressor that follows `options`.
-pub(super) fn state(options: &CompressionOptions) -> Result<Compress> {
+/// A compressor that follows `options`. A level or window that zlib has not, or that readers do not
+/// expect, is replaced by the nearest one: both may be meant for the codec of another level.
+pub(super) fn state(options: &CompressionOptions) -> Compress {
     let level = match options.level_or(-1) {
-        -1 => Compression::default(),
-        level @ 0..=9 => Compression::new(level as u32),
-        level => {
-            return Err(Error::invalid_argument(format!(
-                "zlib has levels 0 to 9, not {level}"
-            )));
-        }
+        ..0 => Compression::default(),
+        level => Compression::new(level.min(9) as u32),
     };
-    if !(-14..=-9).contains(&options.window_bits) {
-        let message = format!(
-            "zlib window_bits {} cannot be read back",
-            options.window_bits
-        );
-        return Err(
-            Error::invalid_argument(message).with_hint("set window_bits between -14 and -9")
-        );
-    }
-    Ok(Compress::new_with_window_bits(
-        level,
-        false,
-        (-options.window_bits) as u8,
-    ))
+    let window = match options.window_bits {
+        bits @ -14..0 => bits.unsigned_abs().max(9) as u8,
+        _ => 14,
+    };
+    Compress::new_with_window_bits(level, false, window)
 }
 
 /// Appends `raw` compressed to at most `room` bytes; `false` when it does not fit.

@@ -9,9 +9,9 @@ option_table! {
     /// How hard a codec tries (`compression_opts` and its siblings).
     pub struct CompressionSettings in Compression;
 
-    /// zlib's window: negative for a raw stream.
+    /// zlib's window, -9 to -14; any other stands for the nearest of these.
     window_bits: i32 = -14, Live, Compression, Both, AnyTime;
-    /// The codec's level; 32767 stands for its own default.
+    /// The codec's level, or the nearest that it has; 32767 stands for its own default.
     level: i32 = 32767, Live, Compression, Both, AnyTime;
     /// zlib's strategy.
     strategy: i32 = 0, Accepted("a hint to zlib; any block is read alike"), Compression, Both, AnyTime;
