@@ -345,8 +345,8 @@ fn staging_of(env: &Env, path: &Path) -> Result<PathBuf> {
     Ok(staging)
 }
 
-/// Removes what a checkpoint or export left that was interrupted. CURRENT comes last, so a directory
-/// that has one may be whole; it stays, and so does one with anything that no checkpoint writes.
+/// Removes what an interrupted checkpoint or export left. CURRENT comes last, so a directory that
+/// has one may be whole; it stays, and so does one with anything that no checkpoint writes.
 fn clear_unfinished(env: &Env, staging: &Path) -> Result<()> {
     let entries = env.fs.read_dir(staging)?;
     let is_part = |name: &str| {
