@@ -396,7 +396,13 @@ fn value(draw: &mut RandomStream) -> Bytes {
         1 => 3000 + draw.below(3000),
         _ => draw.below(90),
     };
-    Bytes((0..length).map(|_| b'a' + draw.below(26) as u8).collect())
+    // Half of them do not shrink.
+    let letters = draw.below(2) == 0;
+    let mut byte = || match letters {
+        true => b'a' + draw.below(26) as u8,
+        false => draw.below(256) as u8,
+    };
+    Bytes((0..length).map(|_| byte()).collect())
 }
 
 fn pair(draw: &mut RandomStream) -> (Bytes, Bytes) {

@@ -200,6 +200,7 @@ const OPTIONS: &[(usize, &str, &[&str])] = &[
         &[
             "kNoCompression",
             "kSnappyCompression",
+            "kZlibCompression",
             "kLZ4Compression",
             "kZSTD",
         ],
