@@ -148,18 +148,22 @@ impl TableReader {
         Ok(())
     }
 
+    /// Tells whether its blocks are compressed with a dictionary.
+    pub fn has_dictionary(&self) -> bool {
+        self.dict.is_some()
+    }
+
     /// At most `count` keys that cut the table into ranges of about equal size, ascending.
     pub fn anchors(&self, ctx: &ReadContext, count: usize) -> Result<Vec<Anchor>> {
-        let blocks = self.properties.num_data_blocks.max(1);
-        let per_anchor = blocks.div_ceil(count.max(1) as u64);
-        let (mut out, mut size, mut n): (Vec<Anchor>, u64, u64) = (Vec::new(), 0, 0);
+        // RocksDB 11 does not count all blocks of a table with a dictionary.
+        let per_anchor = self.properties.data_size.div_ceil(count.max(1) as u64);
+        let (mut out, mut size): (Vec<Anchor>, u64) = (Vec::new(), 0);
         let mut last = None;
         self.for_each_leaf(ctx, |leaf| {
             for i in 0..leaf.len() {
                 size += leaf.handle(i).size;
-                n += 1;
                 last = Some(leaf.user(i).to_vec());
-                if n.is_multiple_of(per_anchor) {
+                if size >= per_anchor {
                     out.extend(last.take().map(|user_key| Anchor {
                         user_key,
                         range_size: size,
