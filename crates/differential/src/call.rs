@@ -398,9 +398,12 @@ fn value(draw: &mut RandomStream) -> Bytes {
     };
     // Half of them do not shrink.
     let letters = draw.below(2) == 0;
-    let mut byte = || match letters {
-        true => b'a' + draw.below(26) as u8,
-        false => draw.below(256) as u8,
+    let mut byte = || {
+        if letters {
+            b'a' + draw.below(26) as u8
+        } else {
+            draw.below(256) as u8
+        }
     };
     Bytes((0..length).map(|_| byte()).collect())
 }
