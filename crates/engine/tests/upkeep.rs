@@ -506,25 +506,6 @@ fn a_checkpoint_replaces_one_that_was_interrupted() -> Result<()> {
 }
 
 #[test]
-fn checkpoints_of_one_name_at_once_are_one() -> Result<()> {
-    let dir = tempfile::tempdir().expect("a directory");
-    let db = Db::open(dir.path().join("db"), options())?;
-    db.put("key", "value")?;
-    for nth in 0..20 {
-        let to = dir.path().join(format!("copy{nth}"));
-        let made = std::thread::scope(|threads| {
-            let start = || threads.spawn(|| db.checkpoint(&to).is_ok());
-            let makers = [start(), start(), start()];
-            makers.map(|maker| maker.join().expect("no panic"))
-        });
-        assert_eq!(made.iter().filter(|made| **made).count(), 1);
-        let copy = Db::open(&to, Options::new())?;
-        assert_eq!(copy.get("key")?, Some(b"value".to_vec()));
-    }
-    Ok(())
-}
-
-#[test]
 fn a_checkpoint_holds_the_moment_and_shares_tables() -> Result<()> {
     let dir = tempfile::tempdir().expect("a directory");
     let (from, to) = (dir.path().join("db"), dir.path().join("copy"));

@@ -22,10 +22,7 @@ use esker_files::current;
 use esker_format::file_name::{self, FileKind, parse_file_name};
 use esker_status::seeded::{Bug, seeded};
 use esker_status::{Error, Result};
-use esker_sync::{Mutex, Rank};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// How to make a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -323,42 +320,8 @@ impl Db {
     }
 }
 
-/// Filesystems, by address, and directories of checkpoints and exports that are being made.
-static STAGED: Mutex<BTreeSet<(usize, PathBuf)>> = Mutex::new(Rank::LEAF, BTreeSet::new());
-
-/// The directory of an unfinished checkpoint, which no other thread takes for left over.
-struct Staging {
-    filesystem: usize,
-    path: PathBuf,
-}
-
-impl Staging {
-    fn claim(env: &Env, path: PathBuf) -> Result<Self> {
-        let filesystem = Arc::as_ptr(&env.fs).cast::<()>().addr();
-        if STAGED.lock().insert((filesystem, path.clone())) {
-            return Ok(Staging { filesystem, path });
-        }
-        Err(Error::busy("a checkpoint of this name is being made").with_file(path))
-    }
-}
-
-impl std::ops::Deref for Staging {
-    type Target = Path;
-
-    fn deref(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for Staging {
-    fn drop(&mut self) {
-        let path = std::mem::take(&mut self.path);
-        STAGED.lock().remove(&(self.filesystem, path));
-    }
-}
-
 /// The name that the checkpoint at `path` has while it is not whole, when both are free.
-fn staging_of(env: &Env, path: &Path) -> Result<Staging> {
+fn staging_of(env: &Env, path: &Path) -> Result<PathBuf> {
     if env.fs.exists(path)? {
         return Err(Error::invalid_argument("Directory exists").with_file(path));
     }
@@ -376,7 +339,6 @@ fn staging_of(env: &Env, path: &Path) -> Result<Staging> {
         return Err(Error::io("While mkdir", &staging, &missing)
             .with_hint("create the directory that is to hold the checkpoint"));
     }
-    let staging = Staging::claim(env, staging)?;
     if env.fs.exists(&staging)? {
         clear_unfinished(env, &staging)?;
     }
