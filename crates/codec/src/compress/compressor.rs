@@ -2,7 +2,7 @@
 
 #[cfg(feature = "lz4")]
 use super::bounded::no_memory;
-use super::bounded::put_size;
+use super::bounded::{put_size, worst_case};
 use super::{Codec, CompressionOptions, Dictionary};
 use esker_status::{Error, Result};
 
@@ -143,8 +143,7 @@ impl Compressor {
 
     /// Replaces `out` by the stored form of `raw`, however large it is (blob values).
     pub fn compress_always(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let room = raw.len().saturating_add(raw.len() / 8).saturating_add(1024);
-        if self.compress_within(raw, out, room)? {
+        if self.compress_within(raw, out, worst_case(raw.len()))? {
             Ok(())
         } else {
             Err(Error::invalid_argument(format!(

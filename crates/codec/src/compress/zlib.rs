@@ -1,6 +1,6 @@
 //! Blocks of raw deflate.
 
-use super::bounded::{damaged, make_room};
+use super::bounded::{damaged, make_room, worst_case};
 use super::{Codec, CompressionOptions, Dictionary};
 use esker_status::{Error, Result};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
@@ -41,9 +41,7 @@ pub(super) fn compress(
         state.set_dictionary(dict.as_bytes()).map_err(refuse)?;
     }
     let at = out.len();
-    // Level 1 writes nine bits for a byte at worst, the others stored blocks.
-    let largest = raw.len().saturating_add(raw.len() / 8).saturating_add(1024);
-    out.resize(at.saturating_add(largest), 0);
+    out.resize(at.saturating_add(worst_case(raw.len())), 0);
     let status = state
         .compress(raw, &mut out[at..], FlushCompress::Finish)
         .map_err(refuse)?;

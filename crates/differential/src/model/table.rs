@@ -6,6 +6,7 @@ use super::kinds::{LENGTHS, SIZES};
 use super::program::{Call, Setting};
 use crate::answer::show;
 use crate::callbacks::joined;
+use crate::draw::RandomStream;
 use crate::{Failure, Result};
 
 /// Keys that take nothing but one put and one single deletion after the other.
@@ -40,21 +41,17 @@ pub(super) fn key(number: usize, keys: usize) -> [u8; 4] {
     [letter, digit(100), digit(10), digit(1)]
 }
 
-fn mixed(number: u64) -> u64 {
-    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed >> 32 ^ mixed
-}
-
 /// The value of a number and a class of sizes.
 pub(super) fn value(id: u64, size: u64) -> Vec<u8> {
     let mut value = format!("v{id}.").into_bytes();
     let whole = SIZES[size as usize % SIZES.len()];
+    let mut noise = RandomStream::new(id);
     while value.len() < whole {
         let at = value.len() as u64;
         // Every other value does not shrink.
         value.push(match id % 2 {
             0 => b'a' + ((id * 7 + at * 13) % 26) as u8,
-            _ => (mixed(mixed(id).wrapping_add(at)) >> 56) as u8,
+            _ => noise.below(256) as u8,
         });
     }
     value

@@ -4,7 +4,8 @@
 //! files never change, so it shares them through hard links where the filesystem can, and copies
 //! them elsewhere; the MANIFEST and the logs grow, so their bytes up to that moment are copied.
 //! Nothing is deleted meanwhile. The new directory is made and synced under a name of its own and
-//! moved into place when it is whole, so that a target that exists is complete.
+//! moved into place when it is whole, so that a target that exists is complete. What an interrupted
+//! one left is removed by the next, so two of one name at a time are for the caller to avoid.
 //!
 //! The database may be open, or closed: then its lock is held, and the MANIFEST alone says what
 //! belongs to it.
