@@ -13,8 +13,8 @@ pub(super) fn put_size(out: &mut Vec<u8>, mut size: u32) {
     out.push(size as u8);
 }
 
-/// The most bytes that a codec makes of `len` at once: zlib's level 1 writes nine bits for a byte at
-/// worst, and all others store what does not shrink.
+/// The most bytes that a codec makes of `len` at once: level 1 of zlib writes nine bits for a byte
+/// at worst, and all others store what does not shrink.
 pub(super) fn worst_case(len: usize) -> usize {
     len.saturating_add(len / 8).saturating_add(1024)
 }
